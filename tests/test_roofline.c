@@ -186,10 +186,116 @@ static void traces_from_files(void **state) {
     arena_free(a);
 }
 
+/* ---- what panels say ---- */
+static int texts_with(const Scene *s, const char *part) {
+    int n = 0;
+    for (int i = 0; i < s->n_marks; i++)
+        for (int k = 0; s->marks[i].kind == MARK_TEXT && k < s->marks[i].n_run; k++)
+            for (const char *at = s->marks[i].run[k].s; (at = strstr(at, part)); at++) n++;
+    return n;
+}
+static const Scene *page_of(Arena *a, const char *path, const char *preset) {
+    size_t n;
+    const char *text = file_read(a, diags_new(a), path, 1 << 20, (Loc){0}, &n);
+    const Trace *t = text ? trace_of(a, path, text) : NULL;
+    RenderOptions o = {.view = "roofline", .preset = preset, .rank = -1, .layer = -1};
+    Scene *page[VIEW_MAX_PAGES];
+    assert_non_null(t);
+    assert_int_equal(render_pages(t, diags_new(a), &o, a, page), 1);
+    return page[0];
+}
+/* Names of roofs that say so. */
+static int roofs_named(const Scene *s, const char *part) {
+    int n = 0;
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *m = &s->marks[i];
+        n += m->kind == MARK_TEXT && m->group >= 0 && strstr(m->run[0].s, part) &&
+             !strcmp(s->groups[m->group].what, "roof-names");
+    }
+    return n;
+}
+/* Nothing is said of one side of a ridge that is not so of each mark there (a launch may take
+ * longer, or a link another slope): roofs say what is so at them, ridges where they are. */
+static void roofs_say_what_is_so(void **state) {
+    (void)state;
+    static const char *const sizes[] = {"wide", "column", "slide", "a4"};
+    static const struct {
+        const char *plan, *says[4];
+    } row[] = {{"plans/05-llama3-8b-tp4-sp.yaml",
+                {"memory-bound: 3 TB/s", "compute-bound: 53 TFLOP/s", "sending: 370 GB/s",
+                 "computing: 53 TFLOP/s"}},
+               {"plans/shape-only/llama3.1-405b-8192.yaml",
+                {"memory-bound: 3 TB/s", "compute-bound: 660 TFLOP/s", "across nodes: 48 GB/s",
+                 "ridge 13.8 k"}}};
+    for (int i = 0; i < 8; i++) {
+        Arena *a = arena_new();
+        const Scene *s = page_of(a, row[i / 4].plan, sizes[i % 4]);
+        for (int k = 0; k < 4; k++)
+            if (texts_with(s, row[i / 4].says[k]) != 1)
+                fail_msg("%s, %s: '%s' is there %d times", row[i / 4].plan, sizes[i % 4],
+                         row[i / 4].says[k], texts_with(s, row[i / 4].says[k]));
+        assert_int_equal(texts_with(s, "decides") + texts_with(s, "compute-bound from"), 0);
+        assert_int_equal(roofs_named(s, "TFLOP/s"), 2);
+        assert_int_equal(roofs_named(s, "370 GB/s"), 1);
+        assert_true(texts_with(s, "launch-bound") > (i < 4 ? 2 : 0));
+        assert_int_equal(texts_with(s, "larger: "), 1);
+        arena_free(a);
+    }
+}
+/* The marks that take most have their names in every preset, and no leader runs along a roof. */
+static void large_marks_have_names(void **state) {
+    (void)state;
+    static const char *const sizes[] = {"wide", "column", "slide", "a4"};
+    static const char *const names[] = {"causal attention", "w1, w3, w2", "wq, wo", "AG k, AG v"};
+    for (int i = 0; i < 4; i++) {
+        Arena *a = arena_new();
+        const Scene *s = page_of(a, "plans/shape-only/llama3.1-405b-8192.yaml", sizes[i]);
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            if (!texts_with(s, names[k])) fail_msg("%s: %s has no name", sizes[i], names[k]);
+        for (int m = 0; m < s->n_marks; m++)
+            for (int k = 0; k < s->n_marks; k++) {
+                const Mark *l = &s->marks[m], *roof = &s->marks[k];
+                if (l->kind != MARK_LINE || roof->kind != MARK_LINE || l->n != 2) continue;
+                if (l->group < 0 || strcmp(s->groups[l->group].what, "names")) continue;
+                if (roof->group < 0 || strcmp(s->groups[roof->group].what, "roof")) continue;
+                const Pt x = {l->pt[1].x - l->pt[0].x, l->pt[1].y - l->pt[0].y},
+                         y = {roof->pt[1].x - roof->pt[0].x, roof->pt[1].y - roof->pt[0].y};
+                const double cross = x.x * y.y - x.y * y.x,
+                             /* how far the leader's outer end is from the roof */
+                    off = fabs((l->pt[1].x - roof->pt[0].x) * y.y -
+                               (l->pt[1].y - roof->pt[0].y) * y.x) /
+                          hypot(y.x, y.y);
+                if (off < 14 && l->pt[1].x > roof->pt[0].x && l->pt[1].x < roof->pt[1].x &&
+                    fabs(cross) < 0.5 * hypot(x.x, x.y) * hypot(y.x, y.y))
+                    fail_msg("%s: a leader at %g, %g runs along a roof", sizes[i], l->pt[0].x,
+                             l->pt[0].y);
+            }
+        arena_free(a);
+    }
+}
+/* Which micro-batches the records are of is said once, and of two ways not "one of 8". */
+static void micro_batches_are_said_once(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan, *says;
+    } row[] = {{"plans/45-llama3-8b-pp4-1f1b.yaml", "one of 8 micro-batches"},
+               {"plans/52-llama3-8b-pp4-dualpipe.yaml", "two of 8 micro-batches, one each way"}};
+    for (int i = 0; i < 2; i++) {
+        Arena *a = arena_new();
+        const Scene *s = page_of(a, row[i].plan, NULL);
+        assert_int_equal(texts_with(s, row[i].says), 1);
+        assert_int_equal(texts_with(s, "micro-batch"), 1);
+        assert_int_equal(texts_with(s, "and what is done once a step"), 1);
+        arena_free(a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_of_a_block), cmocka_unit_test(no_mark_above_a_roof),
-        cmocka_unit_test(layers_are_one_mark), cmocka_unit_test(traces_from_files)};
+        cmocka_unit_test(numbers_of_a_block),         cmocka_unit_test(no_mark_above_a_roof),
+        cmocka_unit_test(layers_are_one_mark),        cmocka_unit_test(traces_from_files),
+        cmocka_unit_test(roofs_say_what_is_so),       cmocka_unit_test(large_marks_have_names),
+        cmocka_unit_test(micro_batches_are_said_once)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

@@ -1095,7 +1095,7 @@ static const Phrase phrases[] = {
     {"roofline", "# messages? between stages (is|are) not drawn", roof_messages},
     {"roofline", "# kernels? with less than 0.01 FLOP per byte", roof_bare},
     {"roofline", "# collectives? with more than 1000 times", nothing_more},
-    {"roofline", "compute-bound from ([0-9.]+( [kMG])?) FLOP per byte on", roof_ridge},
+    {"roofline", "ridge at ([0-9.]+( [kMG])?) FLOP per byte", roof_ridge},
     {"roofline", "all # ranks alike", all_ranks},
     {"roofline", "ranks? &", nothing_more},
     {"mesh", "· # more", more_classes},

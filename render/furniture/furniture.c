@@ -334,6 +334,11 @@ static double key_unlike(Scene *s, double x, double y) {
     unsigned own = 0;
     return figure_unlike(s, (Pt){x, y + 2}, 26, &own), 26;
 }
+static double key_larger(Scene *s, double x, double y) {
+    const Look look = {ROLE_PAPER, ROLE_SECOND, 1.25};
+    scene_circle(s, x + 4, y, 4, look), scene_circle(s, x + 20, y, 8, look);
+    return 28;
+}
 static double key_saved(Scene *s, double x, double y) {
     Pt pt[2] = {{x, y}, {x + 28, y}};
     scene_arrow(s, pt, 2, (ArrowLook){ROLE_TICK, 1.2, false, false}, -1);
@@ -367,6 +372,7 @@ static const struct {
     [LEGEND_WAIT] = {key_wait, "compute waits"},
     [LEGEND_SAVED] = {key_saved, "kept for backward, bytes here"},
     [LEGEND_UNLIKE] = {key_unlike, "not so in the other plan"},
+    [LEGEND_LARGER] = {key_larger, "larger: takes more of the time"},
     [LEGEND_AGAIN] = {key_saved, "again: not kept, made again for backward"},
 };
 

@@ -85,6 +85,7 @@ typedef enum {
     LEGEND_SAVED,
     LEGEND_AGAIN,
     LEGEND_UNLIKE,
+    LEGEND_LARGER,
     LEGEND_COUNT
 } LegendMark;
 /* Where lines lie across a figure: from x, w wide, downwards from y. */

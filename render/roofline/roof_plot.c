@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEFT = 64, BOTTOM = 42, HEAD = 24, SMALLEST = 4, LARGEST = 11, CLOSE = 5 };
+enum { LEFT = 64, BOTTOM = 42, HEAD = 24, SMALLEST = 4, LARGEST = 11, CLOSE = 5, NAMES_ABOVE = 56 };
 enum { MOST_LINES = 64, MOST_NAMES = 3, DECADES = 16 };
 typedef struct {
     double lo, hi, from, to; /* log10; where these stand */
@@ -47,11 +47,14 @@ static void set_axes(RoofPen *q) {
     for (int i = 0; i < p->n; i++) widen(&q->x, p->mark[i].x), widen(&q->y, p->mark[i].y);
     for (int i = 0; i < p->n_slopes; i++) widen(&q->x, p->peak / p->slope[i].rate);
     widen(&q->y, p->peak);
-    q->y.lo -= 0.15, q->y.hi += fmax(0.3, 0.16 * (q->y.hi - q->y.lo)); /* for names above */
+    q->y.lo -= 0.15, q->y.hi += 0.3;
     q->x.lo -= 0.35, q->x.hi += 0.9;
     if (q->y.hi - q->y.lo < 1.2) q->y.lo = q->y.hi - 1.2;
     if (q->x.hi - q->x.lo > DECADES) q->x.lo = q->x.hi - DECADES;
     if (q->y.hi - q->y.lo > DECADES) q->y.lo = q->y.hi - DECADES;
+    /* for names above */
+    const double over = fmin(NAMES_ABOVE, 0.25 * q->box.h) / q->box.h;
+    q->y.hi = fmax(q->y.hi, (log10(p->peak) - over * q->y.lo) / (1 - over));
     q->x.from = q->box.x, q->x.to = q->box.x + q->box.w;
     q->y.from = q->box.y + q->box.h, q->y.to = q->box.y;
 }
@@ -135,11 +138,17 @@ static bool is_free(const RoofPen *q, Box b, int own) {
         if (crosses(q->line[i], wide)) return false;
     return true;
 }
+/* Nearly in one direction? Then one cannot be told from the other where they meet. */
+static bool along(Line l, Line k) {
+    const Pt a = {l.b.x - l.a.x, l.b.y - l.a.y}, b = {k.b.x - k.a.x, k.b.y - k.a.y};
+    return fabs(a.x * b.y - a.y * b.x) < 0.6 * hypot(a.x, a.y) * hypot(b.x, b.y);
+}
 static bool leads_free(const RoofPen *q, Line l, int own, bool over) {
     const Box ends = {fmin(l.a.x, l.b.x), fmin(l.a.y, l.b.y), fmax(l.a.x, l.b.x),
                       fmax(l.a.y, l.b.y)};
-    for (int i = 0; i < q->n_lines; i++) /* along one it would not be seen; another leader never */
-        if ((!over || i >= q->n_roofs || l.a.y == l.b.y) && crosses(q->line[i], ends)) return false;
+    for (int i = 0; i < q->n_lines; i++) /* another leader never */
+        if ((!over || i >= q->n_roofs || along(l, q->line[i])) && crosses(q->line[i], ends))
+            return false;
     for (int i = 0; i < q->n_boxes; i++)
         if (crosses(l, q->text[i])) return false;
     for (int i = 0; i < q->n_marks; i++)
@@ -173,12 +182,13 @@ static void draw_slope(RoofPen *q, int i, double part, bool whole) {
     if (part < 1) m->dash = dash, m->n_dash = 2;
     for (int k = 0; k + 1 < n; k++) add_line(q, pt[k], pt[k + 1]);
 }
-/* The name of a line: at the first of some places along it that is free, `dy` from it. */
-static bool name_line(RoofPen *q, Line l, double dy, TextLook look, const char *text) {
+/* A line's words at the first of some places along it that is free, `dy` from it. */
+static bool put_along(RoofPen *q, Line l, double dy, TextLook look, const char *text) {
+    enum { STEPS = 48 };
     static const double away[] = {2, 8, 16, 26};
     const double w = scene_width(q->s, q->size, REGULAR, text);
-    for (int k = 0; k <= 64; k++) {
-        const double t = k / 4 / 16.0, x = l.a.x + t * (l.b.x - l.a.x),
+    for (int k = 0; k <= 4 * STEPS; k++) {
+        const double t = k / 4 / (double)STEPS, x = l.a.x + t * (l.b.x - l.a.x),
                      y = l.a.y + t * (l.b.y - l.a.y) + dy, far = away[k % 4];
         const bool right = look.align == ALIGN_LEFT;
         const Box b = text_box(q, right ? x + far : x - w - far, y, w);
@@ -189,32 +199,34 @@ static bool name_line(RoofPen *q, Line l, double dy, TextLook look, const char *
     }
     return false;
 }
-/* Where the last slope meets the flat roof, and what is so on both sides. */
-static void draw_ridge(RoofPen *q) {
+static bool name_line(RoofPen *q, Line l, double dy, TextLook look, RoofName name) {
+    return put_along(q, l, dy, look, name.whole) || put_along(q, l, dy, look, name.brief);
+}
+/* Where a slope meets the flat roof, with its number at the foot: beside the line, as low as it has
+ * room. What is so on either side the roofs' names say: of what lies deep under both it is not. */
+static void draw_ridge(RoofPen *q, int i) {
     const RoofPlot *p = q->p;
-    enum { HIGHER = 4 };
+    enum { HIGHER = 6 };
     static const double dash[2] = {1.5, 3};
-    bool put[2] = {!p->left, !p->right};
-    const double ridge = p->peak / p->slope[p->n_slopes - 1].rate;
+    const double ridge = p->peak / p->slope[i].rate,
+                 w = scene_width(q->s, q->size, REGULAR, p->slope[i].ridge);
     const Pt top = point(q, ridge, p->peak), foot = {top.x, q->box.y + q->box.h};
     Mark *m = scene_segment(q->s, top, foot, ROLE_SECOND, 1);
     m->dash = dash, m->n_dash = 2;
     add_line(q, top, foot);
     for (int k = 0; k < 2 * HIGHER; k++) {
-        const char *word = k % 2 ? p->right : p->left;
-        const double w = scene_width(q->s, q->size, REGULAR, word);
-        const Box b = text_box(q, k % 2 ? top.x + 7 : top.x - 7 - w, foot.y - 11 - k / 2 * 16, w);
-        if (put[k % 2] || !is_free(q, b, -1)) continue;
-        put_text(q, b, (TextLook){ALIGN_LEFT, q->size, REGULAR, ROLE_SECOND}, word);
-        put[k % 2] = true;
+        const Box b = text_box(q, k % 2 ? top.x - 7 - w : top.x + 7, foot.y - 11 - k / 2 * 16, w);
+        if (!is_free(q, b, -1)) continue;
+        put_text(q, b, (TextLook){ALIGN_LEFT, q->size, REGULAR, ROLE_SECOND}, p->slope[i].ridge);
+        return;
     }
 }
 static void draw_roofs(RoofPen *q) {
     const RoofPlot *p = q->p;
-    scene_begin(q->s, "roof", arena_printf(q->a, "%s-roof", p->id), p->peak_label);
+    scene_begin(q->s, "roof", arena_printf(q->a, "%s-roof", p->id), p->peak_name.whole);
     for (int i = 0; i < p->n_slopes; i++) draw_slope(q, i, 1, i == 0);
     if (p->under > 0) draw_slope(q, 0, p->under, true);
-    draw_ridge(q);
+    for (int i = 0; i < p->n_slopes; i++) draw_ridge(q, i);
     scene_end(q->s);
 }
 static Pt ridge_of(const RoofPen *q, int slope, double part) {
@@ -231,26 +243,40 @@ static void name_slope(RoofPen *q, int i) {
     const Pt top = ridge_of(q, i, 1), root = root_of(q, i, 1);
     const Line l = {{top.x + (root.x - top.x) / 8, top.y + (root.y - top.y) / 8}, root};
     TextLook look = {ALIGN_RIGHT, q->size, REGULAR, ROLE_INK};
-    const char *text = q->p->slope[i].label;
-    bool named = name_line(q, l, -0.62 * q->size - 4, look, text);
-    look.align = ALIGN_LEFT;
-    if (!named) name_line(q, l, 0.62 * q->size + 4, look, text);
+    const RoofName name = q->p->slope[i].name;
+    const double away = 0.62 * q->size + 4;
+    for (int k = 0; k < 2; k++) {
+        const char *text = k ? name.brief : name.whole;
+        look.align = ALIGN_RIGHT;
+        if (put_along(q, l, -away, look, text)) return;
+        look.align = ALIGN_LEFT;
+        if (put_along(q, l, away, look, text)) return;
+    }
 }
 static void name_roofs(RoofPen *q) {
     const RoofPlot *p = q->p;
-    const TextLook left = {ALIGN_RIGHT, q->size, REGULAR, ROLE_INK},
-                   right = {ALIGN_LEFT, q->size, REGULAR, ROLE_SECOND};
+    const TextLook left = {ALIGN_RIGHT, q->size, REGULAR, ROLE_INK};
     const double end = q->box.x + q->box.w;
     q->n_roofs = q->n_lines;
     scene_begin(q->s, "roof-names", arena_printf(q->a, "%s-roof-names", p->id), NULL);
     const Line flat = {{end, ridge_of(q, 0, 1).y}, ridge_of(q, 0, 1)};
-    name_line(q, flat, -0.95 * q->size - 3, left, p->peak_label);
+    name_line(q, flat, -0.95 * q->size - 3, left, p->peak_name);
     for (int i = 0; i < p->n_slopes; i++) name_slope(q, i);
-    if (p->under > 0) {
-        const Line low = {root_of(q, 0, p->under), ridge_of(q, 0, p->under)};
-        name_line(q, low, 0.62 * q->size + 4, right, p->under_label);
-    }
     scene_end(q->s);
+}
+/* The line under the roofs, under its slant, or its flat part, which marks need more. */
+static bool name_under(RoofPen *q, bool flat) {
+    const RoofPlot *p = q->p;
+    const TextLook right = {ALIGN_LEFT, q->size, REGULAR, ROLE_SECOND};
+    if (p->under <= 0) return true;
+    const Pt top = ridge_of(q, 0, p->under), end = {q->box.x + q->box.w, top.y};
+    const Pt root = root_of(q, 0, p->under),
+             most = {(root.x + 3 * top.x) / 4, (root.y + 3 * top.y) / 4};
+    const Line slant = {root, most}, level = {top, end};
+    scene_begin(q->s, "roof-names", arena_printf(q->a, "%s-under%d", p->id, flat), NULL);
+    const bool named = name_line(q, flat ? level : slant, 0.62 * q->size + 4, right, p->under_name);
+    scene_end(q->s);
+    return named;
 }
 
 /* ---- marks ---- */
@@ -378,6 +404,8 @@ void roof_plot(const RoofPlot *p, unsigned *legend) {
     for (int i = 0; i < p->n; i++)
         if (is_wrong(p, &p->mark[i])) draw_flag(&q, &p->mark[i]);
     name_roofs(&q);
+    const bool named = name_under(&q, false);
     name_marks(&q);
+    if (!named) name_under(&q, true);
     scene_end(p->s);
 }

@@ -13,19 +13,23 @@ typedef struct {
     int step;                                    /* with a flag if that is wrong */
     const char *id, *what, *label, *tip, *thing; /* thing: what others show too, or NULL */
 } RoofMark;
+/* What a line is called, and what where that has no room. */
+typedef struct {
+    const char *whole, *brief;
+} RoofName;
 typedef struct {
     double rate; /* bytes/s */
-    const char *label;
+    RoofName name;
+    const char *ridge; /* where it meets the flat one */
 } RoofSlope;
 typedef struct {
     const ViewCall *c;
     Scene *s;
     Area at; /* with the words at its axes */
-    const char *id, *head, *x_name, *peak_label;
+    const char *id, *head, *x_name;
+    RoofName peak_name, under_name;
     double peak;  /* the flat roof */
     double under; /* a line at this share of the roof, with its name; 0: none */
-    const char *under_label;
-    const char *left, *right; /* what is so on either side of the ridge of the last slope */
     int n_slopes, n;
     RoofSlope slope[ROOF_SLOPES];
     RoofMark *mark; /* large ones first */

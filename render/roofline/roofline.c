@@ -1,6 +1,7 @@
 /* Kernels and collectives of one rank, counted. See roofline.h. */
 #include "render/roofline/roofline.h"
 #include "base/text.h"
+#include "trace/trace_way.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,20 +196,19 @@ const char *roofline_totals(const Roofline *r) {
                  r->messages == 1 ? "" : "s", r->messages == 1 ? "is" : "are");
     return s.s;
 }
-const char *roofline_whose(const Roofline *r) {
+const char *roofline_whose(const Roofline *r, bool alone) {
     const Trace *t = r->t;
     Arena *a = r->c->arena;
-    const double parts = words_find_dim(t, "microbatches");
     const char *who = timeline_ranks(&r->line, a);
     if (rankset_count(&r->line.ranks) == t->ranks && t->ranks > 1)
         who = arena_printf(a, "all %lld ranks alike", (long long)t->ranks);
-    if (!(parts > 1)) return who;
-    return arena_printf(a, "%s, one of %.0f micro-batches and what is done once a step", who,
-                        parts);
+    if (!(words_find_dim(t, "microbatches") > 1)) return who;
+    if (alone) who = arena_printf(a, "%s, %s", who, trace_way_one(trace_both_ways(t)));
+    if (t->pass == PASS_FORWARD) return who;
+    return arena_printf(a, "%s%s what is done once a step", who, alone ? " and" : ", and");
 }
 const char *roofline_limits(const Roofline *r) {
     const Trace *t = r->t;
     Arena *a = r->c->arena;
-    return arena_printf(a, "compute-bound from %s on",
-                        roofline_amount(a, roofline_ridge(t), "FLOP per byte"));
+    return arena_printf(a, "ridge at %s", roofline_amount(a, roofline_ridge(t), "FLOP per byte"));
 }

@@ -64,8 +64,9 @@ double roofline_roof(const Trace *t, double per_byte);
 const char *roofline_title(const Roofline *r);
 /* What else is counted: sums of both, and what is in no panel. */
 const char *roofline_totals(const Roofline *r);
-/* What rank, and from where on a product is compute-bound: for the subtitle. */
-const char *roofline_whose(const Roofline *r);
+/* What rank, with `alone` also of which micro-batches, which a figure's subtitle says of its data;
+ * where the roofs of memory and FLOPs meet. */
+const char *roofline_whose(const Roofline *r, bool alone);
 const char *roofline_limits(const Roofline *r);
 /* "0.25", "220", "1.2 k" FLOPs per byte; "295 TFLOP/s" */
 const char *roofline_amount(Arena *a, double v, const char *unit);

@@ -12,7 +12,7 @@ enum {
     APART = 34,
     WIDE_H = 400,
     COLUMN_H = 350,
-    SLIDE_FOOT = 142,
+    SLIDE_FOOT = 108,
     SLIDE_MOST = 300,
     BAR = 16,
     BAR_H = 42
@@ -75,6 +75,13 @@ static RoofMark kernel_mark(RoofPage *p, const RoofKernel *k, int i) {
 static bool computes(const RoofKernel *k) {
     return k->moved > 0 && k->work >= ROOF_FEWEST * k->moved;
 }
+/* "memory-bound: 3 TB/s": what is at this roof, and how high it is. */
+static RoofName roof_name(Arena *a, const char *what, const char *rate) {
+    return (RoofName){arena_printf(a, "%s: %s", what, rate), rate};
+}
+static const char *ridge_label(Arena *a, double at) {
+    return arena_printf(a, "ridge %s", count_text(at, a));
+}
 static void draw_kernels(RoofPage *p, Area at) {
     const Roofline *r = &p->r;
     const Trace *t = r->t;
@@ -86,12 +93,14 @@ static void draw_kernels(RoofPage *p, Area at) {
         if (computes(&r->kernel[i])) plot.mark[plot.n++] = kernel_mark(p, &r->kernel[i], i);
     plot.head = "Kernels: FLOP/s by FLOPs per byte of memory";
     plot.x_name = "FLOP per byte read and written";
-    plot.peak_label = roofline_amount(a, t->flop_rate, "FLOP/s");
-    plot.slope[plot.n_slopes++] =
-        (RoofSlope){t->memory_rate, roofline_amount(a, t->memory_rate, "B/s")};
+    plot.peak_name =
+        roof_name(a, bound_words[BOUND_COMPUTE], roofline_amount(a, t->flop_rate, "FLOP/s"));
+    plot.slope[plot.n_slopes++] = (RoofSlope){
+        t->memory_rate,
+        roof_name(a, bound_words[BOUND_MEMORY], roofline_amount(a, t->memory_rate, "B/s")),
+        ridge_label(a, roofline_ridge(t))};
     plot.under = t->launch > 0 ? 0.5 : 0;
-    plot.under_label = "below this line: launch-bound";
-    plot.left = bound_words[BOUND_MEMORY], plot.right = bound_words[BOUND_COMPUTE];
+    plot.under_name = (RoofName){"below this line: launch-bound", "below: launch-bound"};
     roof_plot(&plot, &p->legend);
 }
 /* The slope of a link: of NCCL's model some collectives are faster than a ring's steps. */
@@ -106,9 +115,11 @@ static void add_link(RoofPage *p, RoofPlot *plot, bool across) {
         rate = fmax(rate, k->sent / k->took);
     }
     if (!used) return;
-    const char *what = roofline_amount(p->c->arena, rate, "B/s");
-    plot->slope[plot->n_slopes++] =
-        (RoofSlope){rate, arena_printf(p->c->arena, across ? "across nodes, %s" : "%s", what)};
+    Arena *a = p->c->arena;
+    RoofName name =
+        roof_name(a, across ? "sending across nodes" : "sending", roofline_amount(a, rate, "B/s"));
+    if (across) name.brief = arena_printf(a, "across nodes: %s", name.brief);
+    plot->slope[plot->n_slopes++] = (RoofSlope){rate, name, ridge_label(a, plot->peak / rate)};
 }
 static bool is_drawn(const RoofPage *p, const RoofColl *k) {
     const Trace *t = p->r.t;
@@ -140,9 +151,8 @@ static void draw_colls(RoofPage *p, Area at) {
         if (is_drawn(p, &r->coll[i])) plot.mark[plot.n++] = coll_mark(p, &r->coll[i], i);
     plot.head = "Collectives: FLOP/s of the products around them, if both go on at once";
     plot.x_name = "FLOP of its products per byte sent";
-    plot.peak_label = roofline_amount(a, r->t->flop_rate, "FLOP/s");
+    plot.peak_name = roof_name(a, "computing", roofline_amount(a, r->t->flop_rate, "FLOP/s"));
     add_link(p, &plot, false), add_link(p, &plot, true);
-    plot.left = "sending decides", plot.right = "computing decides";
     roof_plot(&plot, &p->legend);
 }
 
@@ -246,11 +256,13 @@ static Scene *roofline_page(const ViewCall *c, const Roofline *r, double below) 
     Arena *a = c->arena;
     furniture_preset(c->o->preset, &p.preset);
     const Preset *pr = &presets[p.preset];
+    p.legend = 1u << LEGEND_LARGER;
     Scene *s = p.s = figure_new(c, "roofline", p.preset);
-    const char *model = words_model(a, c->t), *sub[] = {model ? model : "",    words_data(a, c->t),
-                                                        words_layers(a, c->t), words_mesh(a, c->t),
-                                                        roofline_whose(r),     roofline_limits(r),
-                                                        "modelled time",       NULL};
+    const char *model = words_model(a, c->t),
+               *sub[] = {model ? model : "",       words_data(a, c->t),
+                         words_layers(a, c->t),    words_mesh(a, c->t),
+                         roofline_whose(r, false), roofline_limits(r),
+                         "modelled time",          NULL};
     double y = headline_draw(s, p.preset, p.wrong, roofline_title(r), sub) + 8;
     const Band all = {pr->margin, s->w - 2 * pr->margin, y};
     y = wrong_banner(s, c, all);
@@ -344,7 +356,8 @@ const char *view_roofline_text(const ViewCall *c) {
     Str s = str_new(a);
     const int w = furniture_columns(c->o);
     words_paragraph(&s, "", roofline_title(&r), w);
-    words_paragraph(&s, "", arena_printf(a, "%s · %s", roofline_whose(&r), roofline_limits(&r)), w);
+    words_paragraph(&s, "",
+                    arena_printf(a, "%s · %s", roofline_whose(&r, true), roofline_limits(&r)), w);
     wrong_text(&s, r.wrong, w);
     str_add(&s, "\n");
     kernel_rows(&s, w, &r);

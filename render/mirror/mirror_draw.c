@@ -418,10 +418,13 @@ static void draw_sides(MirrorPen *p, const MirrorStrip *s, int r, double y, cons
         Pt pt[2] = {{box - 22, mid}, {box, mid}};
         scene_begin(p->s, "input", arena_printf(p->c->arena, "inputs-%d", f->top), names.s);
         mirror_arrow(p, pt, 2, false, f->top);
-        scene_text(p->s, box - 27, pt[0].y + 4.3,
-                   (TextLook){ALIGN_RIGHT, MIRROR_SIZE, SEMIBOLD, ROLE_INK},
-                   scene_fit(p->s, names.s, box - 27 - presets[PRESET_SLIDE].margin, MIRROR_SIZE,
-                             SEMIBOLD));
+        const char *line[2];
+        const double room = box - 27 - (s->plain ? presets[PRESET_SLIDE].margin : p->stream + 8);
+        const int lines =
+            scene_wrap(p->s, names.s, (TextColumn){room, MIRROR_SIZE, SEMIBOLD, 2, NULL}, line);
+        for (int i = 0; i < lines; i++) /* the last at the arrow: below it is another label */
+            scene_text(p->s, box - 27, mid + 4.3 - 14 * (lines - 1 - i),
+                       (TextLook){ALIGN_RIGHT, MIRROR_SIZE, SEMIBOLD, ROLE_INK}, line[i]);
         scene_end(p->s);
         return;
     }

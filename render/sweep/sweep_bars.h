@@ -9,5 +9,5 @@ int sweep_hidden(const Sweep *s, double w);
 /* The panel with its heading and its axes. */
 void sweep_draw_batches(Scene *scene, const Sweep *s, Area at);
 /* The key of the inks from x, y on, w wide; returns the y under it. */
-double sweep_draw_key(Scene *scene, const Sweep *s, Band at);
+double sweep_draw_key(Scene *s, const Sweep *w, Band at);
 #endif

@@ -439,11 +439,11 @@ typedef struct Trace {
     bool executed;
     int n_classes; /* rank classes: same local shapes and same steps in the whole program */
     RankSet *classes;
-    const char *hardware;           /* profile and its constants, one line, if there are events */
-    int64_t node_ranks;             /* neighbours that share a node of that machine; 0: not known */
-    const char *links[2];           /* what a rank sends inside a node, and across: "370 GB/s" */
-    /* the same as numbers: FLOP/s of the run's dtype, bytes/s of memory, seconds per kernel, bytes/s
-     * of both links; 0: not known */
+    const char *hardware; /* profile and its constants, one line, if there are events */
+    int64_t node_ranks;   /* neighbours that share a node of that machine; 0: not known */
+    const char *links[2]; /* what a rank sends inside a node, and across: "370 GB/s" */
+    /* the same as numbers: FLOP/s of the run's dtype, bytes/s of memory, seconds per kernel,
+     * bytes/s of both links; 0: not known */
     double flop_rate, memory_rate, launch, link_rate[2];
     int *param_slot, n_param_slots; /* trace_index: names to 1 + index; NULL: not made */
     int n_params, cap_params;

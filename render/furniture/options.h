@@ -14,7 +14,7 @@ typedef struct {
     const Trace *(*with_batch)(void *of, int64_t batch);
     const Trace *(*with_mesh)(void *of, const int64_t *size); /* of each axis */
     int64_t batch;                                            /* its own */
-    const char *what;                                         /* "batch", "rows" */
+    bool rows; /* a batch is told in rows of a matrix, not in sequences */
     int n_axes;
     const char *const *axis;
     const int64_t *size; /* its own */

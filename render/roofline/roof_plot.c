@@ -109,21 +109,7 @@ static bool one_place(const RoofPen *q, int i, int k) {
              b = point(q, q->p->mark[k].x, q->p->mark[k].y);
     return hypot(a.x - b.x, a.y - b.y) <= CLOSE;
 }
-static bool crosses(Line l, Box b) {
-    double t0 = 0, t1 = 1;
-    const double p[2] = {l.a.x, l.a.y}, d[2] = {l.b.x - l.a.x, l.b.y - l.a.y}, lo[2] = {b.x0, b.y0},
-                 hi[2] = {b.x1, b.y1};
-    for (int i = 0; i < 2; i++) {
-        if (fabs(d[i]) < 1e-9) {
-            if (p[i] < lo[i] || p[i] > hi[i]) return false;
-            continue;
-        }
-        const double u = (lo[i] - p[i]) / d[i], v = (hi[i] - p[i]) / d[i];
-        t0 = fmax(t0, fmin(u, v)), t1 = fmin(t1, fmax(u, v));
-    }
-    return t0 <= t1;
-}
-static bool meet(Box a, Box b) { return a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1; }
+static bool crosses(Line l, Box b) { return box_crossed(l.a, l.b, b); }
 static bool is_free(const RoofPen *q, Box b, int own) {
     enum { AIR = 3 };
     const Box wide = {b.x0 - AIR, b.y0 - AIR, b.x1 + AIR, b.y1 + AIR};
@@ -131,9 +117,9 @@ static bool is_free(const RoofPen *q, Box b, int own) {
     if (b.x0 < in.x + 2 || b.x1 > in.x + in.w - 2 || b.y0 < in.y + 2 || b.y1 > in.y + in.h - 2)
         return false;
     for (int i = 0; i < q->n_boxes; i++)
-        if (meet(wide, q->text[i])) return false;
+        if (box_overlap(wide, q->text[i], 0)) return false;
     for (int i = 0; i < q->n_marks; i++)
-        if (meet(own >= 0 && one_place(q, i, own) ? b : wide, q->mark[i])) return false;
+        if (box_overlap(own >= 0 && one_place(q, i, own) ? b : wide, q->mark[i], 0)) return false;
     for (int i = 0; i < q->n_lines; i++)
         if (crosses(q->line[i], wide)) return false;
     return true;
@@ -303,7 +289,7 @@ static void draw_flag(RoofPen *q, const RoofMark *m) {
         bool taken = b.x0 < q->box.x || b.x1 > q->box.x + q->box.w || b.y0 < q->box.y ||
                      b.y1 > q->box.y + q->box.h;
         for (int i = 0; i < q->n_lines; i++) taken |= crosses(q->line[i], b);
-        for (int i = 0; i < q->n_boxes; i++) taken |= meet(b, q->text[i]);
+        for (int i = 0; i < q->n_boxes; i++) taken |= box_overlap(b, q->text[i], 0);
         if (taken) continue;
         q->text[q->n_boxes++] = b;
         wrong_flag(q->s, q->p->wrong, m->step, x, y);

@@ -39,10 +39,6 @@ static bool within(const Scene *s, int g, int a) {
     return a < 0;
 }
 
-static bool overlap(Box a, Box b, double slack) {
-    return a.x0 < b.x1 - slack && b.x0 < a.x1 - slack && a.y0 < b.y1 - slack && b.y0 < a.y1 - slack;
-}
-
 static bool finite_mark(const Mark *m, Box b) {
     return finite_box(b) && isfinite(m->line) && isfinite(m->r) && isfinite(m->bend) &&
            isfinite(m->size);
@@ -84,28 +80,11 @@ static void inside_frame(Lint *l, const Mark *m, Box b) {
         found(l, m, "text wider than its box:", words(l, m));
 }
 
-/* Distance of segment p q from the box, 0 if it crosses it. Wires are horizontal or vertical, so
- * boxes suffice. */
-static bool crosses(Pt p, Pt q, Box b) {
-    double t0 = 0, t1 = 1, d[2] = {q.x - p.x, q.y - p.y};
-    double lo[2] = {b.x0 - p.x, b.y0 - p.y}, hi[2] = {b.x1 - p.x, b.y1 - p.y};
-    for (int i = 0; i < 2; i++) {
-        if (fabs(d[i]) < 1e-9) {
-            if (lo[i] > 0 || hi[i] < 0) return false;
-            continue;
-        }
-        double a = lo[i] / d[i], c = hi[i] / d[i];
-        t0 = fmax(t0, fmin(a, c));
-        t1 = fmin(t1, fmax(a, c));
-    }
-    return t0 <= t1;
-}
-
 static bool line_hits(const Mark *m, Box b) {
     Box in = {b.x0 + 0.5, b.y0 + 0.5, b.x1 - 0.5, b.y1 - 0.5};
     for (int i = 0; i + 1 < m->n; i++) {
         if (m->kind == MARK_HATCH && i % 2) continue;
-        if (crosses(m->pt[i], m->pt[i + 1], in)) return true;
+        if (box_crossed(m->pt[i], m->pt[i + 1], in)) return true;
     }
     return false;
 }
@@ -117,7 +96,7 @@ static void on_marks(Lint *l, int ti, Box b) {
         const Mark *m = &l->s->marks[i];
         if (m->kind == MARK_TEXT || m->ground) continue;
         Box mb = scene_box(m);
-        if (!finite_box(mb) || !overlap(b, mb, 0.5)) continue;
+        if (!finite_box(mb) || !box_overlap(b, mb, 0.5)) continue;
         if (m->kind == MARK_LINE || m->kind == MARK_HATCH) {
             if (line_hits(m, b)) found(l, t, "a line through a text:", words(l, t));
         } else if (m->fill != ROLE_NONE && !within(l->s, t->group, m->group) &&
@@ -132,7 +111,7 @@ static void near_texts(Lint *l, int ti, Box b) {
         const Mark *m = &l->s->marks[i];
         if (m->kind != MARK_TEXT) continue;
         Box o = scene_box(m);
-        if (!overlap(b, o, -1.5)) continue;
+        if (!box_overlap(b, o, -1.5)) continue;
         found(l, &l->s->marks[ti], "two texts closer than 1.5 px:",
               arena_printf(l->out.a, "'%s' and '%s'", words(l, &l->s->marks[ti]), words(l, m)));
     }

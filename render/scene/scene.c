@@ -350,3 +350,21 @@ Box scene_box(const Mark *m) {
     double half = m->stroke != ROLE_NONE && m->kind != MARK_HATCH ? m->line / 2 : 0;
     return (Box){b.x0 - half, b.y0 - half, b.x1 + half, b.y1 + half};
 }
+
+bool box_crossed(Pt p, Pt q, Box b) {
+    double t0 = 0, t1 = 1, d[2] = {q.x - p.x, q.y - p.y};
+    double lo[2] = {b.x0 - p.x, b.y0 - p.y}, hi[2] = {b.x1 - p.x, b.y1 - p.y};
+    for (int i = 0; i < 2; i++) {
+        if (fabs(d[i]) < 1e-9) {
+            if (lo[i] > 0 || hi[i] < 0) return false;
+            continue;
+        }
+        double a = lo[i] / d[i], c = hi[i] / d[i];
+        t0 = fmax(t0, fmin(a, c));
+        t1 = fmin(t1, fmax(a, c));
+    }
+    return t0 <= t1;
+}
+bool box_overlap(Box a, Box b, double slack) {
+    return a.x0 < b.x1 - slack && b.x0 < a.x1 - slack && a.y0 < b.y1 - slack && b.y0 < a.y1 - slack;
+}

@@ -183,6 +183,10 @@ typedef struct {
     double x0, y0, x1, y1;
 } Box;
 Box scene_box(const Mark *m);
+/* Does the segment from p to q touch the box? */
+bool box_crossed(Pt p, Pt q, Box b);
+/* Do two boxes share more than `slack` either way (below 0: are they nearer than that)? */
+bool box_overlap(Box a, Box b, double slack);
 
 /* Layout lint (visual.md 1.0.8): one line of text per finding in *report; returns their number. */
 int scene_lint(const Scene *s, Arena *arena, const char **report);

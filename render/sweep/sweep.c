@@ -2,7 +2,7 @@
 #include "render/sweep/sweep.h"
 #include <string.h>
 
-const char *sweep_what(const Sweep *s) { return s->others->what; }
+const char *sweep_what(const Sweep *s) { return s->others->rows ? "rows" : "batch"; }
 
 /* ---- batches ---- */
 /* Puts a batch among the others in its place; false: it is no legal plan. */
@@ -71,7 +71,7 @@ bool sweep_read(Sweep *s, const ViewCall *c) {
 }
 
 /* ---- words ---- */
-static bool of_rows(const Sweep *s) { return strcmp(sweep_what(s), "batch") != 0; }
+static bool of_rows(const Sweep *s) { return s->others->rows; }
 /* "batch 64", "64 rows" */
 static const char *named(const Sweep *s, int64_t batch) {
     return arena_printf(s->c->arena, of_rows(s) ? "%lld rows" : "batch %lld", (long long)batch);

@@ -78,7 +78,7 @@ const PlanOthers *sweep_others(Cli *c, const PipelineOptions *o, const Loaded *l
                         .batch = rows             ? p->rows
                                  : p->whole_batch ? p->whole_batch
                                                   : p->batch,
-                        .what = rows ? "rows" : "batch",
+                        .rows = rows,
                         .n_axes = p->n_axes,
                         .axis = axis,
                         .size = size};

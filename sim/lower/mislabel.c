@@ -324,9 +324,9 @@ static const char *hint_of(const Program *p, const Mislabels *all, const Mislabe
                             "say how it lies: `input: %s`; where it goes stands in "
                             "`desired_input`",
                             have);
-    if (!mend && m->input && want && have && strcmp(want, "partial") != 0)
-        mend = moved_line(p, m, line, have, want);
-    if (!mend && m->input && want && have && strcmp(want, "partial") != 0)
+    const bool moves = m->input && want && have && strcmp(want, "partial") != 0;
+    if (!mend && moves) mend = moved_line(p, m, line, have, want);
+    if (!mend && moves)
         mend = arena_printf(p->arena,
                             "say how it lies and where it goes: `input: %s, desired_input: %s`",
                             have, want);

@@ -30,7 +30,7 @@ void einsum_add(EinsumGroup *g, int64_t size, int64_t sa, int64_t sb, int64_t sc
 /* The product, on the pool's workers (NULL: on this thread). No size is 0 but in k. */
 void einsum_product(const EinsumSorted *p, struct Pool *pool);
 /* n such at once, in which some share an operand with others: that is packed once for all of them.
- * The numbers have the bits of products one by one. May sort p. False: none do, and nothing is
- * done. */
+ * The numbers have the bits of products one by one. Sorts p, and may take the operands of each
+ * for one another. False: none do, and no product was made. */
 bool einsum_products(EinsumSorted *p, int64_t n, struct Pool *pool);
 #endif

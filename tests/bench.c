@@ -335,10 +335,12 @@ int main(int argc, char **argv) {
         for (int k = 1; k < argc; k++) wanted |= !strcmp(argv[k], parts[i].name);
         if (wanted) ok = parts[i].run(&b);
     }
-    if (!ok) diags_print(b.d, stderr, false);
-    json_close(&b.w, '}');
-    json_newline(&b.w);
-    if (ok && argc < 2) file_write(b.d, "out/bench.json", b.w.s.s, b.w.s.n);
+    if (!ok) diags_print(b.d, stderr, false); /* and what was begun is not closed */
+    if (ok && argc < 2) {
+        json_close(&b.w, '}');
+        json_newline(&b.w);
+        file_write(b.d, "out/bench.json", b.w.s.s, b.w.s.n);
+    }
     arena_free(b.a);
     arena_free(a);
     return !ok;

@@ -25,20 +25,21 @@ typedef struct {
     const Exec *e;
     BenchWalk *out;
     BenchTime last;
-    int64_t live; /* bytes of buffers at the last event */
 } Watch;
+/* What was made is the whole tensor, of which the ranks' blocks are views. */
 static void loaded(void *arg, int val) {
-    (void)val;
     Watch *w = arg;
+    const Program *p = w->e->p;
+    const GTensor *t = &p->graph->t[p->val[val].tensor];
+    double bytes = dtype_size(DT_F32);
+    for (int d = 0; d < t->nd; d++) bytes *= (double)t->size[d];
     bench_time_add(&w->out->loaded, &w->last);
-    w->out->bytes += (double)(w->e->live_bytes - w->live);
-    w->live = w->e->live_bytes;
+    w->out->bytes += bytes;
 }
 static void stepped(void *arg, const Step *s) {
     (void)s;
     Watch *w = arg;
     bench_time_add(&w->out->steps, &w->last);
-    w->live = w->e->live_bytes;
 }
 static bool walk(Run *r, BenchWalk *out) {
     r->weights = weights_open(r->arena, r->d, r->plan, r->whole);

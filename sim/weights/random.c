@@ -38,38 +38,48 @@ static void philox_lanes(const RandomStream *r, uint64_t first, uint32_t *out) {
 
 #if defined __x86_64__
 /* The same with four blocks to a vector: 64-bit lanes that hold a word each in their lower half
- * (what is above it does not matter to the multiplication). tests/test_weights.c holds it to
- * Random123's own function. */
-__attribute__((target("avx2"))) static void philox_four(const RandomStream *r, uint64_t first,
-                                                        uint32_t *out) {
+ * (what is above it does not matter to the multiplication). Two vectors at a time, since one waits
+ * for each of its multiplications. tests/test_weights.c holds it to Random123's own function. */
+__attribute__((target("avx2"))) static void philox_eight(const RandomStream *r, uint64_t first,
+                                                         uint32_t *out) {
+    enum { V = 2 };
     const __m256i m0 = _mm256_set1_epi64x(PHILOX_M4x32_0), m1 = _mm256_set1_epi64x(PHILOX_M4x32_1);
-    __m256i c0 =
-        _mm256_add_epi64(_mm256_set1_epi64x((int64_t)first), _mm256_set_epi64x(3, 2, 1, 0));
-    __m256i c1 = _mm256_srli_epi64(c0, 32);
-    __m256i c2 = _mm256_set1_epi64x((int64_t)r->stream), c3 = _mm256_srli_epi64(c2, 32);
-    uint32_t k0 = (uint32_t)r->seed, k1 = (uint32_t)(r->seed >> 32);
+    const __m256i w0 = _mm256_set1_epi64x(PHILOX_W32_0), w1 = _mm256_set1_epi64x(PHILOX_W32_1);
+    const __m256i word = _mm256_set1_epi64x(UINT32_MAX);
+    __m256i c0[V], c1[V], c2[V], c3[V], k0 = _mm256_set1_epi64x((uint32_t)r->seed),
+                                        k1 = _mm256_set1_epi64x((int64_t)(r->seed >> 32));
+    for (int v = 0; v < V; v++) {
+        c0[v] = _mm256_add_epi64(_mm256_set1_epi64x((int64_t)first + 4 * v),
+                                 _mm256_set_epi64x(3, 2, 1, 0));
+        c1[v] = _mm256_srli_epi64(c0[v], 32);
+        c2[v] = _mm256_set1_epi64x((int64_t)r->stream);
+        c3[v] = _mm256_srli_epi64(c2[v], 32);
+    }
     for (int round = 0; round < philox4x32_rounds; round++) {
-        __m256i p0 = _mm256_mul_epu32(c0, m0), p1 = _mm256_mul_epu32(c2, m1);
-        c0 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), c1),
-                              _mm256_set1_epi64x(k0));
-        c2 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p0, 32), c3),
-                              _mm256_set1_epi64x(k1));
-        c1 = p1;
-        c3 = p0;
-        k0 += PHILOX_W32_0;
-        k1 += PHILOX_W32_1;
+        for (int v = 0; v < V; v++) {
+            __m256i p0 = _mm256_mul_epu32(c0[v], m0), p1 = _mm256_mul_epu32(c2[v], m1);
+            c0[v] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), c1[v]), k0);
+            c2[v] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p0, 32), c3[v]), k1);
+            c1[v] = p1;
+            c3[v] = p0;
+        }
+        k0 = _mm256_and_si256(_mm256_add_epi64(k0, w0), word);
+        k1 = _mm256_and_si256(_mm256_add_epi64(k1, w1), word);
     }
     /* Words 0 and 1 of each block side by side, then 2 and 3; then block after block. */
-    __m256i low = _mm256_blend_epi32(c0, _mm256_slli_epi64(c1, 32), 0xaa);
-    __m256i high = _mm256_blend_epi32(c2, _mm256_slli_epi64(c3, 32), 0xaa);
-    __m256i even = _mm256_unpacklo_epi64(low, high), odd = _mm256_unpackhi_epi64(low, high);
-    _mm256_storeu_si256((__m256i *)out, _mm256_permute2x128_si256(even, odd, 0x20));
-    _mm256_storeu_si256((__m256i *)out + 1, _mm256_permute2x128_si256(even, odd, 0x31));
+    for (int v = 0; v < V; v++) {
+        __m256i low = _mm256_blend_epi32(c0[v], _mm256_slli_epi64(c1[v], 32), 0xaa);
+        __m256i high = _mm256_blend_epi32(c2[v], _mm256_slli_epi64(c3[v], 32), 0xaa);
+        __m256i even = _mm256_unpacklo_epi64(low, high), odd = _mm256_unpackhi_epi64(low, high);
+        __m256i *to = (__m256i *)out + (ptrdiff_t)2 * v;
+        _mm256_storeu_si256(to, _mm256_permute2x128_si256(even, odd, 0x20));
+        _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(even, odd, 0x31));
+    }
 }
 
 __attribute__((target("avx2"))) static void philox_lanes_avx2(const RandomStream *r, uint64_t first,
                                                               uint32_t *out) {
-    for (int i = 0; i < LANES; i += 4) philox_four(r, first + (uint64_t)i, out + i * BLOCK);
+    for (int i = 0; i < LANES; i += 8) philox_eight(r, first + (uint64_t)i, out + i * BLOCK);
 }
 
 #define WIDE __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw")))
@@ -151,9 +161,23 @@ static void store_plain(Grid g, const uint32_t *bits, int64_t n, Dtype dtype, vo
     store(g, bits, n, dtype, out, at);
 }
 #if defined __x86_64__
+/* Eight at a time: the products of even words, then of odd ones. */
 __attribute__((target("avx2"))) static void store_avx2(Grid g, const uint32_t *bits, int64_t n,
                                                        Dtype dtype, void *out, int64_t at) {
-    store(g, bits, n, dtype, out, at);
+    int64_t i = 0;
+    if (dtype == DT_F32) {
+        const __m256i span = _mm256_set1_epi64x(g.span), lowest = _mm256_set1_epi32(g.lowest);
+        const __m256 step = _mm256_set1_ps(g.step);
+        float *y = (float *)out + at;
+        for (; i + 8 <= n; i += 8) {
+            __m256i b = _mm256_loadu_si256((const __m256i *)(bits + i));
+            __m256i even = _mm256_srli_epi64(_mm256_mul_epu32(b, span), 32);
+            __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(b, 32), span);
+            __m256i point = _mm256_add_epi32(_mm256_blend_epi32(even, odd, 0xaa), lowest);
+            _mm256_storeu_ps(y + i, _mm256_mul_ps(_mm256_cvtepi32_ps(point), step));
+        }
+    }
+    store(g, bits + i, n - i, dtype, out, at + i);
 }
 WIDE static void store_avx512(Grid g, const uint32_t *bits, int64_t n, Dtype dtype, void *out,
                               int64_t at) {

@@ -50,16 +50,28 @@ static const char *with(Arena *a, const char *text, const char *line) {
         *to = k < n ? from + l[k].n : from;
     return arena_printf(a, "%.*s  %s\n%s", (int)(from - text), text, line, to);
 }
-/* The line of a plan that a help says in backticks, after "write" or "lay it out so:"; NULL. */
+static const char *with_all(Arena *a, const char *text, const char *lines) {
+    for (const char *end; *lines; lines = end + (*end == '\n')) {
+        end = lines + strcspn(lines, "\n");
+        text = with(a, text, arena_strndup(a, lines, (size_t)(end - lines)));
+    }
+    return text;
+}
+/* The lines of a plan that a help says in backticks, "and" between them, after "write" or "lay it
+ * out so:", one below the other; NULL: it says none. */
 static const char *line_of(Arena *a, const char *hint) {
     const char *at = hint ? strstr(hint, "write `") : NULL;
     if (!at) at = hint ? strstr(hint, "lay it out so: `") : NULL;
-    if (!at) return NULL;
-    at = strchr(at, '`') + 1;
-    const char *end = strchr(at, '`'), *colon = strstr(at, ": "), *dot = strchr(at, '.');
-    /* `dispatch: masked` is a key; a pattern has components, or is a name with its number */
-    bool line = colon && colon < end && ((dot && dot < colon) || !strncmp(at, "net", 3));
-    return line ? arena_strndup(a, at, (size_t)(end - at)) : NULL;
+    Str s = str_new(a);
+    for (at = at ? strchr(at, '`') + 1 : NULL; at;) {
+        const char *end = strchr(at, '`'), *colon = strstr(at, ": "), *dot = strchr(at, '.');
+        /* `dispatch: masked` is a key; a pattern has components, or is a name with its number */
+        bool line = colon && colon < end && ((dot && dot < colon) || !strncmp(at, "net", 3));
+        if (!line) return NULL;
+        str_addf(&s, "%s%.*s", s.n ? "\n" : "", (int)(end - at), at);
+        at = strncmp(end, "` and `", 7) ? NULL : end + 7;
+    }
+    return s.n ? s.s : NULL;
 }
 
 /* The line that a help adds to: "add `output: shard(1)` to the line `PATTERN`"; NULL. */
@@ -112,7 +124,7 @@ static void obey(Count *c, Arena *a, const char *text, const PlanRun *r) {
         if (!line) line = longer_line(a, text, d->hint);
         if (!line || (c->errors && d->severity != DIAG_ERROR)) continue;
         Arena *b = arena_new();
-        const char *mended = with(b, text, line);
+        const char *mended = with_all(b, text, line);
         PlanRun now = read_only(b, c->file, mended);
         c->pasted++;
         for (int k = 0; k < N_KINDS; k++) c->of[k] += !strcmp(kinds[k].code, d->code);
@@ -154,18 +166,27 @@ static const char *other(Arena *a, const char *text, const Line *l, const char *
     if (!at || at >= l->at + l->n) return NULL;
     return arena_printf(a, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
 }
+/* The line without all others; NULL where the plan plants a mistake, which may need one of them. */
+static const char *alone(Arena *a, const char *text, const Line *l) {
+    Line all[MOST_LINES];
+    if (strstr(text, "\nfaults:") || strstr(text, "\ngradients:")) return NULL;
+    const int n = find_lines(text, all);
+    const char *end = all[n - 1].at + all[n - 1].n;
+    return arena_printf(a, "%.*s%.*s%s", (int)(all[0].at - text), text, (int)l->n, l->at, end);
+}
 /* One mistake in each line: it is left out, what it says of its output is, it cuts the result in
- * another place, or its weight. */
+ * another place, or its weight; or all others are left out. */
 static const char *damaged(Arena *a, const char *text, const Line *l, int way) {
     switch (way) {
     case 0: return without(a, text, l);
     case 1: return unsaid(a, text, l);
     case 2: return other(a, text, l, "output: shard(1)", "output: shard(-1)");
     case 3: return other(a, text, l, "rowwise", "colwise");
-    default: return other(a, text, l, "colwise", "rowwise");
+    case 4: return other(a, text, l, "colwise", "rowwise");
+    default: return alone(a, text, l);
     }
 }
-enum { WAYS = 5 };
+enum { WAYS = 6 };
 /* The plan as it is and with each line damaged in each way; its labels believed or not. */
 static void damage(Count *c, const char *file) {
     Arena *a = arena_new();

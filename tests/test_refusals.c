@@ -59,8 +59,6 @@ static const struct {
      "write `layers.*.attention_norm: {style: sequence_parallel, input: replicate, desired_input: "
      "shard(1)}`",
      1},
-    {TP2 "  layers.*.attention.wo: rowwise\n", "E0402", 4,
-     "say how it lies and where it goes: `input: replicate, desired_input: shard(2)`", 1},
     /* how many, in words that fit */
     {"model: {kind: mlp, sizes: [4]}\nmesh: {tp: 2}\n", "E0301", 1, "not a list of 1", 3},
     {HEAD "mesh: {dp: 2,\n  tp: 3000000,\n  cp: 1}\n", "E0703", 3, "the mesh has 6000000 ranks", 5},
@@ -278,6 +276,16 @@ static const struct {
      3},
     {SP2 "faults: [{at: layers.0.input_norm, offset: 0}]\n", "E0206", 4, "'offset' needs a move",
      3},
+    /* a row layer alone: the lines of what feeds it */
+    {TP2 "  layers.*.attention.wo: rowwise\n", "E0402", 4,
+     "write `layers.*.attention.w[qkv]: colwise`", 1},
+    {TP2 "  layers.*.feed_forward.w1: colwise\n  layers.*.attention.wo: rowwise\n", "E0402", 5,
+     "write `layers.*.attention.w[qkv]: colwise`", 1},
+    {HEAD "names: hf\nmesh: {tp: 2}\nplan:\n  model.layers.*.self_attn.o_proj: rowwise\n  "
+          "model.layers.*.mlp.down_proj: rowwise\n",
+     "E0402", 6,
+     "write `model.layers.*.mlp.gate_proj: colwise` and `model.layers.*.mlp.up_proj: colwise`", 1},
+    {ROWS("8") "mesh: {tp: 2}\nplan:\n  net2: rowwise\n", "E0402", 5, "write `net1: colwise`", 1},
     {HEAD "mesh: {tp: 2}\nrecipe: hf-llama\n"
           "faults: [{at: layers.0.o_proj, offset: 1}]\n",
      "E0206", 4, "'offset' needs a move", 3},
@@ -293,6 +301,23 @@ static const struct {
      "E0205", 4, "did you mean 'layers.0.attention.wq.weight'?", 3},
     {HEAD "mesh: {tp: 2}\ngradients: {layers.*.attention_norm: none}\n", "E0206", 3,
      "there is none", 3},
+    /* names that are not known */
+    {TP2 "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\nfaults: [{at: "
+         "all_reduce of wp, do: drop}]\n",
+     "E0209", 6, "did you mean 'all_reduce of wo'", 3},
+    {TP2 "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\nfaults: [{at: "
+         "w4, do: drop}]\n",
+     "E0209", 6, "'wo'", 3},
+    {TP2 "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\nfaults: [{at: "
+         "nothing of it, do: drop}]\n",
+     "E0209", 6, "there are ", 3},
+    {HEAD "mesh: {tp: 2}\ndata: {batchsize: 4}\n", "E0201", 3, "batch", 3},
+    {HEAD "mesh: {tp: 2}\ndata: {seqLen: 4}\n", "E0201", 3, "sequence", 3},
+    {HEAD "mesh: {tp: 2}\nbatch_size: 4\n", "E0201", 3,
+     "it belongs one level deeper: data: {batch: ...}", 3},
+    {HEAD "mesh: {data: 2, model: 2}\ncontext_parallel: {axis: tp}\n", "E0204", 3, "model", 3},
+    {HEAD "mesh: {data: 2, tp: 2}\nplan:\n  layers.*.attention.wq: {style: colwise, axis: model}\n",
+     "E0204", 4, "tp", 3},
     /* sizes and numbers */
     {HEAD "mesh: {dp: 2}\ndata: {batch: 3, microbatches: 2}\npass: backward\n", "E0307", 3,
      "a batch of 3 cannot be cut in 2", 3},
@@ -358,6 +383,47 @@ static void test_one_mistake(void **state) {
                  false);
     assert_non_null(find(&r, "E0208", 3, "needs `axis`"));
     arena_free(a);
+}
+/* A mesh with the names of another framework is one, however many lines act on its axes. */
+static void test_other_axes(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r =
+        plan_run(a, "refused.yaml",
+                 HEAD "mesh: {data: 2, model: 2}\nplan:\n  layers.*.attention.w[qkv]: colwise\n  "
+                      "layers.*.attention.wo: rowwise\n  layers.*.feed_forward.w2: rowwise\n",
+                 false);
+    assert_int_equal(diags_errors(r.d), 1);
+    assert_non_null(find(&r, "E0204", 2, "`mesh: {dp: 2, tp: 2}`"));
+    r = plan_run(a, "refused.yaml", HEAD "mesh: {tp: 2, data: 2}\n", false);
+    assert_non_null(find(&r, "N0003", 2, "'data' is `dp`"));
+    arena_free(a);
+}
+/* That the ranks do not divide the heads is told with the other mistakes, also of a line with a
+ * style or a module that is misspelt. */
+static void test_heads_at_once(void **state) {
+    (void)state;
+    static const struct {
+        const char *lines, *other;
+    } t[] = {
+        {"  layers.*.attention.w[qkv]: colwsie\n", "E0203"},
+        {"  layers.*.attention.wo: rowwise\n  layers.*.feed_forward.w2: rowise\n", "E0203"},
+        {"  layers.*.attn.wq: colwise\n", "E0205"},
+        {"  layers.*.attention.wo: rowwise\n  layers.*.nothing.w9: rowwise\n", "E0205"},
+        {"  layers.*.attention.o_proj: rowwise\n", "E0205"},
+        {"  layers.*.feed_forward.w2: rowise\n", NULL},
+    };
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_run(a, "heads.yaml",
+                             arena_printf(a, HEAD "mesh: {tp: 3}\nplan:\n%s", t[i].lines), false);
+        bool told = find(&r, "E0303", 4, "1, 2, 4, 8, 16 or 32") != NULL;
+        if (told != (t[i].other != NULL) || (told && !run_has(&r, t[i].other))) {
+            run_print(&r);
+            fail_msg("%s", t[i].lines);
+        }
+        arena_free(a);
+    }
 }
 /* A word that is not understood is one mistake: no key is missing because of it, none is one too
  * many. What stands in another section, or is wrong by itself, is told besides. */
@@ -455,7 +521,8 @@ static void test_notes(void **state) {
 }
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_one_mistake),
+        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_one_mistake),
+        cmocka_unit_test(test_other_axes),   cmocka_unit_test(test_heads_at_once),
         cmocka_unit_test(test_consequences), cmocka_unit_test(test_too_large),
         cmocka_unit_test(test_notes)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,9 @@
 #include "assign/context.h"
 #include "assign/dtensor.h"
 #include "assign/experts.h"
+#include "assign/heads.h"
 #include "assign/rest.h"
+#include "assign/spec.h"
 #include "assign/stages.h"
 #include "assign/suggest.h"
 #include "assign/sums.h"
@@ -20,27 +22,47 @@ static const char *line_words(const Assign *a, const PlanLine *l) {
     if (l->style.name) return arena_printf(a->arena, "style '%s'", l->style.name);
     return arena_printf(a->arena, "the line '%s'", l->kind ? l->kind : l->pattern);
 }
-/* The axes that the line acts on, to `u`; false, and said, if there are none. */
-static bool use_axes(Assign *a, ModuleUse *u, const GModule *m, const PlanLine *line) {
-    AxisList l;
-    const char *axis = u->style->axis, *prefers = u->style->prefers;
-    if (!axis && prefers && mesh_lookup(a->mesh, prefers, &l)) axis = prefers;
-    if (!axis) axis = target_default_axis(a, m->vocab);
-    if (!axis) {
-        diag_error(a->d, "E0204", u->loc, "write `axis:` in the line, or name an axis `tp`",
-                   "%s acts on no axis: the mesh has no `tp`", line_words(a, line));
-        return false;
+/* The mesh with the names that axes have here, where it has those of another framework, as a help
+ * says it; NULL: it has none. */
+static const char *renamed_mesh(const Assign *a) {
+    const Plan *p = a->plan;
+    Str mesh = str_new(a->arena), said = str_new(a->arena);
+    for (int x = 0; x < p->n_axes; x++) {
+        const char *name = p->axes[x].name, *ours = plan_axis_of_others(name);
+        AxisList l;
+        bool taken = !ours || mesh_lookup(a->mesh, ours, &l);
+        for (int k = 0; k < x && !taken; k++) { /* `data` and `fsdp` cannot both be dp */
+            const char *other = plan_axis_of_others(p->axes[k].name);
+            taken = other && !strcmp(other, ours);
+        }
+        str_addf(&mesh, "%s%s: %lld", x ? ", " : "", taken ? name : ours,
+                 (long long)p->axes[x].size);
+        if (!taken) str_addf(&said, "%s'%s' is `%s`", said.n ? ", " : "", name, ours);
     }
-    if (!assign_axes(a->mesh, a->arena, a->d, axis, u->style->loc.file ? u->style->loc : u->loc,
-                     &u->axes))
-        return false;
-    u->group = u->seq_group = axis;
-    u->seq_axes = u->axes;
-    if (!u->style->axis && mesh_lookup(a->mesh, "sp", &l)) {
-        u->seq_axes = l;
-        u->seq_group = "sp";
+    return said.n ? arena_printf(a->arena, "%s here: `mesh: {%s}`; or write `axis:` in the line%s",
+                                 said.s, mesh.s, p->n_lines == 1 ? "" : "s")
+                  : NULL;
+}
+/* All lines that act on no axis are one finding. */
+static void axis_missing(Assign *a) {
+    const Plan *p = a->plan;
+    const PlanLine *first = NULL;
+    int more = -1;
+    for (int i = 0; a->no_axis && i < p->n_lines; i++) {
+        if (!a->no_axis[i]) continue;
+        if (!first) first = &p->lines[i];
+        more++;
     }
-    return true;
+    if (!first) return;
+    const char *mesh = renamed_mesh(a),
+               *others =
+                   more ? arena_printf(a->arena, " and %d more line%s", more, more == 1 ? "" : "s")
+                        : "";
+    diag_error(a->d, "E0204", mesh ? p->mesh_loc : first->loc,
+               mesh ? mesh : "write `axis:` in the line, or name an axis `tp`",
+               "%s%s act%s on no axis: the mesh has no `tp`", line_words(a, first), others,
+               more ? "" : "s");
+    a->no_axis = NULL;
 }
 
 /* ---- lines onto modules ---- */
@@ -92,60 +114,6 @@ static int line_of_kind(const Assign *a, const GModule *mod, int best, bool *hit
     }
     return best;
 }
-static const RawSpec *param_spec(const Assign *a, const Style *s, const GModule *mod, int t) {
-    if (t == mod->weight) return &s->weight;
-    if (t == mod->bias) return dtensor_bias(a->plan, s, &s->bias);
-    if (!strcmp(mod->kind, "experts") && s->weight.set) return &s->weight; /* of all its weights */
-    const char *dot = strrchr(a->model->g.t[t].name, '.');
-    for (int i = 0; i < s->n_params; i++)
-        if (dot && !strcmp(s->params[i].name, dot + 1)) return &s->params[i].spec;
-    return NULL;
-}
-/* Splits axes for KV heads: `colwise` on k, v (and q) over more ranks than there are KV heads. */
-static bool split_for_kv(Assign *a, Mesh *mesh) {
-    const Graph *g = &a->model->g;
-    for (int t = 0; t < g->nt; t++) {
-        const GTensor *x = &g->t[t];
-        if (x->kind != KIND_PARAM || x->module < 0 || x->role[0] != DIM_KV_HEADS ||
-            x->stored[0] < 2)
-            continue;
-        const ModuleUse *u = &a->use[x->module];
-        if (!u->style) continue;
-        const RawSpec *s = param_spec(a, u->style, &g->module[x->module], t);
-        if (!s || !s->set || s->mapping || s->bare.kind != RP_SHARD || s->bare.letter ||
-            s->bare.dim != 0)
-            continue;
-        int64_t n = mesh_size(mesh, &u->axes), K = x->size[0], H = a->model->dims.H;
-        if (u->axes.n != 1 || K % n == 0) continue;
-        const char *name = mesh->axis[u->axes.a[0]].name;
-        bool never = !strcmp(a->plan->kv_replicate, "never");
-        if ((n % K || H % n) && compiled_heads(a, u->loc, x, 0, &u->axes)) return false;
-        if (n % K || H % n || never) {
-            diag_error(a->d, H % n ? "E0303" : "E0305", u->loc,
-                       arena_printf(a->arena,
-                                    "choose a number of ranks that divides the %sheads%s: %s%s",
-                                    H % n || n % K ? "" : "KV ",
-                                    never ? "" : ", and the KV heads or is a multiple of them",
-                                    suggest_head_ranks(a->arena, never ? K : H, K),
-                                    H % n || n % K ? "" : ", or remove `kv_replicate: never`"),
-                       H % n ? "%lld heads cannot be cut over %s of size %lld"
-                             : "%lld KV heads cannot be cut over %s of size %lld",
-                       (long long)(H % n ? H : K), name, (long long)n);
-            return false;
-        }
-        diag_note(a->d, "N0004", u->loc, NULL,
-                  "%lld KV heads on %s of %lld: the axis is split into %s.0 of %lld, which cuts "
-                  "the KV heads, and %s.1 of %lld, over which each KV head is replicated",
-                  (long long)K, name, (long long)n, name, (long long)K, name, (long long)(n / K));
-        if (!mesh_split(mesh, a->arena, name, K)) {
-            diag_error(a->d, "E0703", u->loc, NULL, "axis '%s' cannot be split: too many axes",
-                       name);
-            return false;
-        }
-        return true; /* axes are renumbered: start over */
-    }
-    return false;
-}
 static void match_modules(Assign *a, bool *hit, bool *won) {
     const Graph *g = &a->model->g;
     for (int m = 0; m < g->nm; m++) {
@@ -164,7 +132,7 @@ static void match_modules(Assign *a, bool *hit, bool *won) {
         u->style = style_resolve_for(a->plan, a->d, line, mod->kind);
         if (!u->style) continue;
         u->per_module = u->style->per_module >= 0 ? u->style->per_module : a->plan->per_module;
-        if (!use_axes(a, u, mod, line)) u->style = NULL;
+        if (!spec_axes(a, u, mod, line)) u->style = NULL;
     }
 }
 /* `bias: local` with every `local` read as `partial`; false if there is none. */
@@ -266,7 +234,7 @@ static void layout_in_module(Assign *a, int t, int module, bool *hit, bool *won)
         own = -1; /* the plan says it of the whole module */
     ModuleUse *u = &a->use[module], save = *u;
     if (own < 0) {
-        if (u->style) layout_param(a, t, param_spec(a, u->style, mod, t), module, u->line);
+        if (u->style) layout_param(a, t, spec_of_param(a, u->style, mod, t), module, u->line);
         return;
     }
     won[own] = true;
@@ -275,9 +243,9 @@ static void layout_in_module(Assign *a, int t, int module, bool *hit, bool *won)
         u->style = s;
         u->loc = a->plan->lines[own].loc;
         u->name = a->plan->lines[own].style.name;
-        const RawSpec *spec = param_spec(a, s, mod, t);
+        const RawSpec *spec = spec_of_param(a, s, mod, t);
         if (!spec && s->weight.set) spec = &s->weight; /* the line names the parameter itself */
-        if (use_axes(a, u, mod, &a->plan->lines[own])) layout_param(a, t, spec, module, own);
+        if (spec_axes(a, u, mod, &a->plan->lines[own])) layout_param(a, t, spec, module, own);
     }
     *u = save;
 }
@@ -639,9 +607,12 @@ static void axis_note(Assign *a, const char *name, int64_t size) {
     for (int i = 0; i < p->n_axes; i++)
         if (strcmp(p->axes[i].name, name)) others[n++] = p->axes[i].name;
         else if (p->axes[i].loc.file) loc = p->axes[i].loc;
-    const char *near = diag_nearest(name, others);
+    const char *near = diag_nearest(name, others), *ours = plan_axis_of_others(name);
     if (!p->pipeline.loc.file && !strcmp(name, PLAN_PIPELINE_AXIS))
         hint = "stages on it are asked for by a block of their own: `pipeline: {schedule: 1f1b}`";
+    else if (ours)
+        hint = arena_printf(a->arena, "axes have their meaning by their names here: '%s' is `%s`",
+                            name, ours);
     else if (plan_from_set(loc) && !plan_from_set(p->mesh_loc))
         hint = near ? near : "--set has made a new axis of the mesh";
     diag_note(a->d, "N0003", loc, hint,
@@ -670,10 +641,17 @@ static void layout_notes(Assign *a) {
             unnamed, unnamed == 1 ? "" : "s", unnamed == 1 ? "it" : "them", first);
 }
 
+/* Has it been said since that the ranks do not divide the heads? */
+static bool heads_told(const Assign *a, int from) {
+    for (int i = from; i < a->d->n; i++)
+        if (!strcmp(a->d->item[i].code, "E0303") || !strcmp(a->d->item[i].code, "E0305"))
+            return true;
+    return false;
+}
 Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Model *m,
                     const struct Play **stuck) {
     Assign *a = ARENA_NEW(arena, Assign);
-    int nt = m->g.nt, before = diags_errors(d);
+    int nt = m->g.nt, before = diags_errors(d), said = d->n;
     *a = (Assign){.plan = p, .mesh = mesh, .model = m, .d = d, .arena = arena};
     bool *hit, *won;
     do { /* splitting an axis renumbers the axes: match again */
@@ -681,13 +659,15 @@ Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Mod
         hit = ARENA_ARRAY(arena, bool, p->n_lines + 1);
         won = ARENA_ARRAY(arena, bool, p->n_lines + 1);
         match_modules(a, hit, won);
+        axis_missing(a);
     } while (diags_errors(d) == before && !p->line_errors &&
-             (split_for_kv(a, mesh) || context_split(a, mesh)));
+             (heads_split(a, mesh) || context_split(a, mesh)));
     /* what follows would only repeat the errors; a pattern that matches nothing is another one */
     if (diags_errors(d) > before || p->line_errors) {
         for (int t = 0; t < nt; t++)
             if (m->g.t[t].kind == KIND_PARAM)
                 best_line(a, m->g.t[t].plan_name, m->g.t[t].name, hit);
+        if (!heads_told(a, said)) heads_tell(a, hit);
         line_notes(a, hit, hit);
         return NULL;
     }
@@ -700,6 +680,7 @@ Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Mod
     a->dtensor = ARENA_ARRAY(arena, bool, nt + 1);
     a->dtensor_op = ARENA_ARRAY(arena, bool, m->g.nn + 1);
     layout_params(a, hit, won);
+    axis_missing(a);
     layout_inputs(a);
     experts_check(a);
     context_check(a);
@@ -712,6 +693,7 @@ Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Mod
     for (int t = 0; t < nt; t++) /* an optimizer's state lies where its parameter is updated */
         if (m->g.t[t].state_of) a->compute[t] = a->rest[t] = a->state[m->g.t[t].state_of - 1];
     line_notes(a, hit, won);
+    if (diags_errors(d) > before && !heads_told(a, said)) heads_tell(a, hit);
     if (diags_errors(d) == before) dtensor_follow(a);
     if (diags_errors(d) == before) uneven_sharding(a);
     if (diags_errors(d) == before) layout_notes(a);

@@ -82,6 +82,7 @@ typedef struct Assign {
     const struct Reshard *reshard; /* as the plan says; where it does not, as its schedule file */
     const struct Play *stuck; /* a schedule that comes to no end, as far as it goes; else NULL */
     uint32_t tokens;          /* bit per axis that cuts the data's batch or sequence */
+    bool *no_axis;            /* per line of the plan: it acts on no axis of the mesh; NULL: none */
 } Assign;
 
 /* Builds the mesh of a plan with its groups. NULL and diagnostics on unknown axes, too many, or an
@@ -113,6 +114,8 @@ bool assign_label_holds(const Assign *a, const Layout *cur, const Layout *label)
 /* Diagnostics (E0310) if the schedule that the plan names cannot be made of its micro-batches on
  * this mesh: for a plan that is refused before its stages are found. */
 void assign_schedule(Arena *arena, Diags *d, const Plan *p, const Mesh *mesh);
+/* The axis or group of the mesh that was meant by `word`; NULL: none. */
+const char *assign_axis_nearest(const Mesh *m, const char *word);
 /* The axes a list such as "dp*cp" names; false and E0204 if unknown. */
 bool assign_axes(const Mesh *m, Arena *arena, Diags *d, const char *text, Loc loc, AxisList *out);
 #endif

@@ -2,13 +2,13 @@
 #include "assign/assign.h"
 #include <string.h>
 
-static const char *nearest_axis(const Mesh *m, const char *word) {
+const char *assign_axis_nearest(const Mesh *m, const char *word) {
     const char *names[MESH_MAX_AXES + 33];
     int n = 0;
     for (int a = 0; a < m->naxes; a++) names[n++] = m->axis[a].name;
     for (int g = 0; g < m->ngroups; g++) names[n++] = m->group[g].name;
     names[n] = NULL;
-    return plan_is_axis_word(word) ? NULL : diag_nearest(word, names);
+    return plan_axis_nearest(word, names);
 }
 
 bool assign_axes(const Mesh *m, Arena *arena, Diags *d, const char *text, Loc loc, AxisList *out) {
@@ -18,7 +18,7 @@ bool assign_axes(const Mesh *m, Arena *arena, Diags *d, const char *text, Loc lo
     for (char *w = strtok_r(copy, "* ", &save); w; w = strtok_r(NULL, "* ", &save)) {
         AxisList l;
         if (!mesh_lookup(m, w, &l)) {
-            const char *near = nearest_axis(m, w);
+            const char *near = assign_axis_nearest(m, w);
             diag_error(d, "E0204", loc,
                        near ? arena_printf(arena, "did you mean '%s'?", near)
                             : "axes are declared under `mesh`, names for them under `groups`",

@@ -18,6 +18,7 @@ typedef struct {
     const char *rest;    /* ".weight", ".bias" or "" */
     Candidate *of;
     int n, cap;
+    const char **meant; /* the module that the hint names, as a pattern */
 } Search;
 
 /* "layers.*.attention.w[qkv]" as a name of one module: layer 0, the first of the letters. */
@@ -127,8 +128,9 @@ static const char *of_other_scheme(const Search *s) {
     if (scheme < 0) return NULL;
     const char *hf = hf_name_of(s->a, scheme, s->pattern), *end = "; `list names` shows both";
     const char *here = names_to_scheme(a, ours, hf);
-    if (here && !strchr(s->pattern, '[') && known(s, as_written(s, here)))
-        end = arena_printf(a, ": here it is '%s%s'", as_written(s, here), s->rest);
+    const bool one = here && !strchr(s->pattern, '[') && known(s, as_written(s, here));
+    if (one) *s->meant = as_written(s, here);
+    if (one) end = arena_printf(a, ": here it is '%s%s'", as_written(s, here), s->rest);
     return arena_printf(a,
                         "that is a name of `names: %s`, and this plan's are those of "
                         "`names: %s`%s",
@@ -177,6 +179,7 @@ static int shared(const char *x, const char *y) {
 }
 static const char *did_you_mean(const Search *s, const Candidate *c) {
     Arena *a = s->a->arena;
+    *s->meant = c->ours;
     if (!strcmp(c->name, c->ours)) return arena_printf(a, "did you mean '%s%s'?", c->ours, s->rest);
     return arena_printf(a, "did you mean '%s%s'? ('%s' in `names: %s`)", c->ours, s->rest, c->name,
                         plan_names_text(c->scheme));
@@ -211,8 +214,10 @@ static bool misspelt(const char *pattern, const char *near) {
 static const char *of_near(const Search *s) {
     const char **names = ARENA_ARRAY(s->a->arena, const char *, s->n + 1),
                *near = suggest_nearest(s->a->arena, &s->a->model->g, s->pattern);
-    if (misspelt(s->pattern, near))
+    if (misspelt(s->pattern, near)) {
+        *s->meant = near;
         return arena_printf(s->a->arena, "did you mean '%s%s'?", near, s->rest);
+    }
     for (int i = 0; i < s->n; i++) names[i] = s->of[i].name;
     near = diag_nearest(s->pattern, names);
     for (int i = 0; misspelt(s->pattern, near) && i < s->n; i++)
@@ -246,6 +251,7 @@ static const char *of_end(const Search *s) {
         if (found && strcmp(plan_pattern_of(a, found->ours), ours) != 0) return NULL;
         if (!found) found = of[i];
     }
+    *s->meant = plan_pattern_of(a, found->ours);
     return arena_printf(a, "did you mean '%s%s'? A line names the whole path",
                         plan_pattern_of(a, found->ours), s->rest);
 }
@@ -340,8 +346,11 @@ static const char *of_what_is_there(const Search *s) {
     return arena_printf(a, "names are those of `names: %s`: see `list names`", names);
 }
 
-const char *suggest_for(const Assign *a, const char *pattern) {
+/* The hint; *meant: the module that it names, as a pattern, or NULL. */
+static const char *hint_for(const Assign *a, const char *pattern, const char **meant) {
     Search s = search_for(a, pattern);
+    *meant = NULL;
+    s.meant = meant;
     const char *hint = of_other_syntax(pattern);
     if (!hint) hint = of_other_scheme(&s);
     if (!hint) hint = of_part_left_out(&s);
@@ -351,6 +360,15 @@ const char *suggest_for(const Assign *a, const char *pattern) {
     if (!hint) hint = of_near(&s);
     if (!hint) hint = of_end(&s);
     return hint ? hint : of_what_is_there(&s);
+}
+const char *suggest_for(const Assign *a, const char *pattern) {
+    const char *meant;
+    return hint_for(a, pattern, &meant);
+}
+const char *suggest_module(const Assign *a, const char *pattern) {
+    const char *meant;
+    hint_for(a, pattern, &meant);
+    return meant;
 }
 const char *suggest_head_ranks(Arena *a, int64_t heads, int64_t kv_heads) {
     enum { MOST = 4096 }; /* ranks that a plan may cut heads over */

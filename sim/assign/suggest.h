@@ -7,6 +7,8 @@
  * component, or nearly that name, in any scheme; else what there is under the part that is right.
  * Never NULL; in a's arena. */
 const char *suggest_for(const Assign *a, const char *pattern);
+/* The module that this hint names, as a pattern of the plan's scheme; NULL: it names none. */
+const char *suggest_module(const Assign *a, const char *pattern);
 /* The other naming scheme of which the pattern is a name, letter by letter, and not of the plan's;
  * -1: none. */
 int suggest_scheme(const Assign *a, const char *pattern);

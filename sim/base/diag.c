@@ -441,12 +441,32 @@ static const char *begun(const char *word, size_t n, const char *const *names) {
             best = *names;
     return best;
 }
+/* How many edits a word of n letters may be away from what was meant. */
+static int farthest(size_t n) {
+    int limit = (int)(n / 3);
+    return limit < 1 ? 1 : limit > 4 ? 4 : limit;
+}
+int diag_nearest_all(const char *word, const char *const *names, const char **out, int most) {
+    const size_t n = strlen(word);
+    int best = n && n <= NAME_LONGEST ? farthest(n) : -1, found = 0;
+    for (; *names && best >= 0; names++) {
+        const size_t m = strlen(*names);
+        if (m > NAME_LONGEST || m + (size_t)best < n || n + (size_t)best < m) continue;
+        const int folded = distance(word, n, *names, m, true);
+        if (folded > best) continue;
+        if (folded < best) found = 0;
+        best = folded;
+        bool had = found == most;
+        for (int i = 0; i < found && !had; i++) had = !strcmp(out[i], *names);
+        if (!had) out[found++] = *names;
+    }
+    return found;
+}
 const char *diag_nearest(const char *word, const char *const *names) {
     const char *const *all = names;
     size_t n = strlen(word);
     if (!n || n > NAME_LONGEST) return NULL;
-    int limit = (int)(n / 3);
-    limit = limit < 1 ? 1 : limit > 4 ? 4 : limit;
+    const int limit = farthest(n);
     const char *best = NULL;
     int best_folded = limit + 1, best_exact = 0;
     for (; *names; names++) {

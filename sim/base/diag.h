@@ -110,4 +110,7 @@ const char *diag_help(Arena *arena, const Diag *g);
 /* The nearest of `names` (NULL-terminated) to `word` by edit distance with transpositions, else the
  * shortest that goes on where the word ends (h100, h100-sxm), or NULL if none is near. */
 const char *diag_nearest(const char *word, const char *const *names);
+/* All that are as near as the nearest, each once, of more the first `most`; to `out`. Returns their
+ * number. */
+int diag_nearest_all(const char *word, const char *const *names, const char **out, int most);
 #endif

@@ -33,6 +33,9 @@ const char *export_plan(Arena *arena, Diags *d, const Plan *p, const char *to) {
         const char *text = as ? frameworks[i].write(&e) : NULL;
         return diags_errors(d) ? NULL : text;
     }
-    diag_error(d, "E0212", diag_nowhere, export_words, "unknown framework '%s'", to);
+    const char *names[N_FRAMEWORKS + 1] = {NULL};
+    for (int i = 0; i < N_FRAMEWORKS; i++) names[i] = frameworks[i].name;
+    const char *near = diag_nearest(to, names);
+    diag_error(d, "E0212", diag_nowhere, near ? near : export_words, "unknown framework '%s'", to);
     return NULL;
 }

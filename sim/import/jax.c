@@ -107,8 +107,12 @@ typedef struct {
 static int axis_of(Draft *x, const Value *v) {
     for (int i = 0; v->kind == V_STRING && i < x->n_axes; i++)
         if (strcmp(x->axis[i].name, v->s) == 0) return i;
+    const char *names[MESH_MAX_AXES + 1] = {NULL};
+    for (int i = 0; i < x->n_axes && i < MESH_MAX_AXES; i++) names[i] = x->axis[i].name;
+    const char *near = v->kind == V_STRING ? diag_nearest(v->s, names) : NULL;
     if (v->kind == V_STRING)
-        diag_error(x->d, "E0204", v->loc, "name it in --mesh", "the mesh has no axis %s", v->s);
+        diag_error(x->d, "E0204", v->loc, near ? near : "name it in --mesh",
+                   "the mesh has no axis %s", v->s);
     else
         diag_error(x->d, "E0301", v->loc, "an axis, a list of axes or null",
                    "a dim of a PartitionSpec is %s", value_kind_text(v));

@@ -46,7 +46,11 @@ typedef struct {
     Loc loc;
 } Placement;
 static void bad_placement(Torch *t, const Value *v, const char *what) {
-    diag_error(t->x->d, "E0206", v->loc, "Shard(dim), Replicate(), Partial() or None",
+    static const char *const names[] = {"Shard", "Replicate", "Partial", NULL};
+    static const char all[] = "Shard(dim), Replicate(), Partial() or None";
+    const char *near = diag_nearest(what, names);
+    diag_error(t->x->d, "E0206", v->loc,
+               near ? arena_printf(t->x->a, "did you mean %s? There are %s", near, all) : all,
                "%s is no placement", what);
 }
 static bool placement_of(Torch *t, Value *v, Placement *p) {

@@ -428,51 +428,99 @@ static const char *by_end(Program *p, const char *at, unsigned on, const char **
               : NULL;
     return n == 1 ? found : NULL;
 }
-/* The nearest name that the fault could have: of a move whole or by its value, of an op's value, of
- * an input or a parameter. NULL: none is near. */
-static const char *nearest(const Program *p, const char *at, unsigned on) {
-    const char **names = ARENA_ARRAY(p->arena, const char *, 2 * p->ns + p->graph->nt + 1);
+/* Names that a fault could have, each once. */
+typedef struct {
+    const Program *p;
+    const char *at;   /* what was written */
+    const char **all; /* as records have them */
+    int n, cap;
+    const char **said; /* those and the ends by which people call them, after what stands before the
+                          name in `at`: "all_reduce of wo", "grad.wo" */
+    int n_said, cap_said;
+} Possible;
+/* As many last components of a path as the name has. */
+static const char *tail_like(const char *path, const char *name) {
+    int dots = 0;
+    for (; *name; name++) dots += *name == '.';
+    for (const char *c = path + strlen(path); c > path; c--)
+        if (c[-1] == '.' && dots-- == 0) return c;
+    return path;
+}
+static void add_said(Possible *x, const char *before, const char *name) {
+    const char *said = arena_printf(x->p->arena, "%s%s", before, name);
+    for (int i = 0; i < x->n_said; i++)
+        if (!strcmp(x->said[i], said)) return;
+    *ARENA_PUSH(x->p->arena, x->said, x->n_said, x->cap_said) = said;
+}
+static void add_possible(Possible *x, const char *name, int tensor, bool cotangent) {
+    const char *of = strstr(x->at, " of "), *at = of ? of + 4 : x->at, *own = strstr(name, " of ");
+    const bool grad = !strncmp(at, "grad.", 5);
+    for (int i = 0; i < x->n; i++)
+        if (!strcmp(x->all[i], name)) return;
+    *ARENA_PUSH(x->p->arena, x->all, x->n, x->cap) = name;
+    add_said(x, "", name);
+    if (tensor < 0 || grad != cotangent || !of != !own) return;
+    const char *before = arena_printf(x->p->arena, "%.*s%s", own ? (int)(own + 4 - name) : 0, name,
+                                      grad ? "grad." : "");
+    const Graph *g = x->p->graph;
+    at += grad ? 5 : 0;
+    add_said(x, before, tail_like(graph_name(&g->t[tensor]), at));
+    for (int m = 0; m < g->nm; m++)
+        if (g->module[m].output == tensor && g->module[m].path)
+            add_said(x, before, tail_like(g->module[m].path, at));
+}
+static Possible possible_names(const Program *p, const char *at, unsigned on) {
+    Possible x = {.p = p, .at = at};
     bool whole = strstr(at, " of ") != NULL;
-    int n = 0;
     for (int k = 0; k < p->ns; k++) {
         const Step *s = &p->step[k];
-        if (on & ON_MOVE && acts(p, s)) {
-            const char *name = step_name(p, s, p->arena);
-            names[n++] = whole ? name : strstr(name, " of ") + 4;
-        }
-        if (on & ON_OP && is_op(s)) names[n++] = step_name(p, s, p->arena);
+        if (!(on & ON_MOVE && acts(p, s)) && !(on & ON_OP && is_op(s))) continue;
+        const char *name = step_name(p, s, p->arena), *of = strstr(name, " of ");
+        add_possible(&x, of && !whole ? of + 4 : name, p->val[s->out].tensor, p->val[s->out].cot);
     }
     for (int t = 0; on & ON_SOURCE && t < p->graph->nt; t++)
         if (p->first[t] >= 0 && p->val[p->first[t]].step < 0)
-            names[n++] = graph_name(&p->graph->t[t]);
-    return diag_nearest(at, names);
+            add_possible(&x, graph_name(&p->graph->t[t]), t, false);
+    return x;
+}
+/* "did you mean 'wo' or 'w2'?", "near are 'wq', 'wk', .."; where no name is near, the first that
+ * there are. NULL: there is none. */
+static const char *names_hint(const Program *p, const char *at, unsigned on) {
+    enum { NEAR = 8, SHOWN = 4 };
+    Possible x = possible_names(p, at, on);
+    *ARENA_PUSH(p->arena, x.said, x.n_said, x.cap_said) = NULL;
+    const char *found[NEAR];
+    const int n_found = diag_nearest_all(at, x.said, found, NEAR);
+    Str s = str_new(p->arena);
+    for (int i = 0; i < n_found; i++)
+        str_addf(&s, "%s'%s'", !i ? "" : n_found < 3 ? " or " : ", ", found[i]);
+    if (n_found)
+        return arena_printf(p->arena, n_found < 3 ? "did you mean %s?" : "near are %s", s.s);
+    for (int i = 0; i < x.n && i < SHOWN; i++) str_addf(&s, "%s%s", i ? ", " : "", x.all[i]);
+    return x.n ? arena_printf(p->arena, "there %s %s%s", x.n > 1 ? "are" : "is", s.s,
+                              x.n > SHOWN ? arena_printf(p->arena, " and %d more", x.n - SHOWN)
+                                          : "")
+               : NULL;
 }
 static void not_found(const Program *p, Diags *d, const PlanFault *f, unsigned on,
                       const char *several) {
-    const char *hop = first_hop(p, f->step),
-               *near = hop || several ? NULL : nearest(p, f->step, on);
-    if (near)
-        diag_error(d, "E0209", f->loc, arena_printf(p->arena, "did you mean '%s'?", near),
-                   on == ON_SOURCE   ? "no input or parameter is called '%s'"
-                   : !(on & ON_MOVE) ? "no op makes '%s'"
-                                     : "no move is called '%s'",
-                   f->step);
-    else if (several)
+    const char *hop = first_hop(p, f->step), *hint = NULL;
+    if (several) {
         diag_error(d, "E0209", f->loc, several, "'%s' is more than one name's end", f->step);
-    else if (on == ON_SOURCE)
-        diag_error(d, "E0209", f->loc, "see `shardproof params`, `shapes`",
-                   "no input or parameter is called '%s'", f->step);
-    else if (!(on & ON_MOVE))
-        diag_error(d, "E0209", f->loc, "name the value that the op makes (see `shardproof shapes`)",
-                   "no op makes '%s'", f->step);
-    else if (hop)
-        diag_error(d, "E0209", f->loc, arena_printf(p->arena, "a hop has its number: '%s'", hop),
-                   "no move is called '%s'", f->step);
-    else
-        diag_error(d, "E0209", f->loc,
-                   "name a value that is moved, a step number, or 'all_reduce of VALUE' (see "
-                   "`shardproof comms`)",
-                   "no move is called '%s'", f->step);
+        return;
+    }
+    if (hop) hint = arena_printf(p->arena, "a hop has its number: '%s'", hop);
+    if (!hint) hint = names_hint(p, f->step, on);
+    const bool sources = on == ON_SOURCE, moves = on & ON_MOVE;
+    diag_error(d, "E0209", f->loc,
+               hint      ? hint
+               : sources ? "see `shardproof params`, `shapes`"
+               : moves   ? "this plan moves nothing: see `shardproof comms`"
+                         : "name the value that the op makes (see `shardproof shapes`)",
+               sources ? "no input or parameter is called '%s'"
+               : moves ? "no move is called '%s'"
+                       : "no op makes '%s'",
+               f->step);
 }
 /* "scale: 4": what is done, as records and pictures say it. */
 static const char *doing_text(Arena *a, const PlanFault *f, const char *doing) {
@@ -602,7 +650,8 @@ static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
         return false;
     }
     if (f->axis && mesh_axis(p->mesh, f->axis) < 0) {
-        diag_error(d, "E0204", f->loc, NULL, "unknown axis '%s'", f->axis);
+        diag_error(d, "E0204", f->loc, assign_axis_nearest(p->mesh, f->axis), "unknown axis '%s'",
+                   f->axis);
         return false;
     }
     if (s ? row->step && !row->step(p, s, f) : !row->source(p, v, f)) {

@@ -69,7 +69,9 @@ static int last_branch(const Program *p) {
     return -1;
 }
 /* Has the module a plain product with its weight? */
-static bool is_linear(const GModule *m) { return m->weight >= 0 && !strcmp(m->kind, "linear"); }
+static bool is_linear(const GModule *m) {
+    return m->weight >= 0 && (!strcmp(m->kind, "linear") || !strcmp(m->kind, "conv1d"));
+}
 /* The module whose result the tensor is: the innermost whose line speaks of it, else a linear one
  * that no line names, else one that is named for its inputs. */
 static int leaves(const Program *p, int tensor) {
@@ -195,21 +197,27 @@ static const char *maker_hint(const Program *p, const Mislabel *m, const char *w
     if (in < 0 || p->env[in] < 0 || !cut_last(p, in, &p->val[p->env[in]].L, axis)) return NULL;
     return row_line(p, plan_pattern_of(a, x->path), want);
 }
-/* Is the weight of a linear module, in whose line stands no more than a style, cut over the axis in
- * stored dim `d`, and is the label of its input that style's? */
-static bool cuts_weight(const Program *p, const Mislabel *m, int axis, int d) {
-    const GModule *x = &p->graph->module[m->module];
+typedef enum { SIDE_NONE, SIDE_INPUTS, SIDE_OUTPUTS } WeightSide;
+/* What the axis cuts of the weight of a linear module: its inputs (a row layer) or its outputs. */
+static WeightSide cut_side(const Program *p, int module, int axis) {
+    const GModule *x = &p->graph->module[module];
+    if (axis < 0 || !is_linear(x) || x->output < 0) return SIDE_NONE;
+    int at = layout_where(&p->assign->compute[x->weight], axis);
+    if (at < 0 || at >= p->graph->t[x->weight].nd) return SIDE_NONE;
+    const GTensor *out = &p->graph->t[x->output];
+    const char letter = p->graph->t[x->weight].letter[at];
+    return memchr(out->letter, letter, (size_t)out->nd) ? SIDE_OUTPUTS : SIDE_INPUTS;
+}
+/* Does the axis cut that side of the module's weight, where no more than a style stands in its line
+ * and the label of its input is that style's? */
+static bool cuts_weight(const Program *p, const Mislabel *m, int axis, WeightSide side) {
     const PlanLine *line = line_of(p, m->module);
-    if (!m->input || m->own || axis < 0 || !is_linear(x) || !line || !plain_line(line))
-        return false;
-    const Layout *w = &p->assign->compute[x->weight];
-    int at = layout_where(w, axis);
-    return at >= 0 && program_stored_dim(&p->graph->t[x->weight], w, at) == d;
+    return m->input && !m->own && line && plain_line(line) && cut_side(p, m->module, axis) == side;
 }
 /* A column layer that reads what is cut already: a row layer was meant. */
 static bool meant_row(const Program *p, const Mislabel *m) {
     int axis = one_axis(p, m);
-    return cuts_weight(p, m, axis, 0) && cut_last(p, m->tensor, &m->have, axis) &&
+    return cuts_weight(p, m, axis, SIDE_OUTPUTS) && cut_last(p, m->tensor, &m->have, axis) &&
            layout_where(&m->want, axis) < 0;
 }
 /* Is the tensor what runs through the layers, or that of a norm: no product lies between? */
@@ -233,7 +241,7 @@ static bool of_stream(const Program *p, int tensor) {
  * meant. */
 static bool meant_column(const Program *p, const Mislabel *m) {
     int axis = one_axis(p, m);
-    return cuts_weight(p, m, axis, 1) && cut_last(p, m->tensor, &m->want, axis) &&
+    return cuts_weight(p, m, axis, SIDE_INPUTS) && cut_last(p, m->tensor, &m->want, axis) &&
            layout_where(&m->have, axis) < 0;
 }
 /* A mistake of its own line, whoever left the value so: a row layer that reads the stream, which is
@@ -268,6 +276,101 @@ static bool comes_from(const Program *p, const Mislabel *m, const PlanLine *line
     while (line_of(p, by) != line && passes_on(p, by) && t >= 0) by = made_of(p, &t);
     return line_of(p, by) == line;
 }
+/* ---- what a row layer reads ---- */
+/* The modules whose lines are missing where a row layer reads what is whole. */
+typedef struct {
+    const Program *p;
+    int axis;
+    char letter; /* of the row layer's input, that its label cuts */
+    bool *seen;  /* per tensor */
+    bool other;  /* what it reads is made by something else too, and no line of a module cuts that
+                  */
+    const char **pattern;
+    int n;
+} Feeders;
+static bool has_letter(const GTensor *t, char letter) {
+    return memchr(t->letter, letter, (size_t)t->nd) != NULL;
+}
+/* The linear module whose result the tensor is; -1: of none. */
+static int product_of(const Program *p, int tensor) {
+    const GModule *all = p->graph->module;
+    for (int k = 0; k < p->graph->nm; k++)
+        if (all[k].output == tensor && is_linear(&all[k])) return k;
+    return -1;
+}
+static void add_feeder(Feeders *f, int module) {
+    const ModuleUse *u = &f->p->assign->use[module];
+    const GModule *x = &f->p->graph->module[module];
+    const char *pattern = plan_pattern_of(f->p->arena, x->path);
+    /* one that has a line is cut by it, or is meant to be whole */
+    f->other |= u->style && layout_where(&f->p->val[f->p->env[x->output]].L, f->axis) < 0;
+    bool had = u->style != NULL;
+    for (int i = 0; i < f->n && !had; i++) had = !strcmp(f->pattern[i], pattern);
+    if (!had) f->pattern[f->n++] = pattern;
+}
+/* Goes back to the products that make the dim which is to be cut, through all that leaves it. */
+static void find_feeders(Feeders *f, int tensor) {
+    const Graph *g = f->p->graph;
+    const GTensor *t = &g->t[tensor];
+    if (f->seen[tensor] || f->p->env[tensor] < 0) return;
+    f->seen[tensor] = true;
+    const int by = product_of(f->p, tensor), from = by < 0 ? t->producer : -1;
+    int through = 0;
+    if (by >= 0) add_feeder(f, by);
+    for (int i = 0; from >= 0 && i < g->node[from].nin; i++) {
+        const GTensor *in = &g->t[g->node[from].in[i]];
+        if (in->is_int || in->kind == KIND_PARAM || !has_letter(in, f->letter)) continue;
+        through++;
+        find_feeders(f, in->id);
+    }
+    f->other |= by < 0 && !through;
+}
+/* Patterns that differ in one character are one: w[qkv]. Takes that of `first` and all like it off
+ * the list; NULL: it was taken already. */
+static const char *one_pattern(Feeders *f, int first) {
+    const char *s = f->pattern[first];
+    if (!s) return NULL;
+    size_t at = strlen(s);
+    Str letters = str_new(f->p->arena);
+    for (int i = first + 1; i < f->n; i++) {
+        const char *o = f->pattern[i];
+        size_t k = 0;
+        if (!o || strlen(o) != strlen(s)) continue;
+        while (s[k] == o[k]) k++;
+        if (strcmp(s + k + 1, o + k + 1) != 0 || (letters.n && k != at)) continue;
+        if (!letters.n) str_addf(&letters, "%c", s[k]);
+        at = k;
+        str_addf(&letters, "%c", o[k]);
+        f->pattern[i] = NULL;
+    }
+    f->pattern[first] = NULL;
+    return letters.n ? arena_printf(f->p->arena, "%.*s[%s]%s", (int)at, s, letters.s, s + at + 1)
+                     : s;
+}
+/* The lines of the modules that make what a row layer reads, where they have none: column layers
+ * come before it. NULL: it is no row layer, or something else is missing. */
+static const char *feeders_hint(const Program *p, const Mislabel *m) {
+    int axis = one_axis(p, m), at = axis < 0 ? -1 : layout_where(&m->want, axis);
+    const Graph *g = p->graph;
+    if (!m->input || cut_side(p, m->module, axis) != SIDE_INPUTS || line_of(p, m->by) || at < 0 ||
+        !cut_last(p, m->tensor, &m->want, axis) || layout_where(&m->have, axis) >= 0 ||
+        of_stream(p, m->tensor))
+        return NULL;
+    Feeders f = {.p = p,
+                 .axis = axis,
+                 .letter = g->t[m->tensor].letter[at],
+                 .seen = ARENA_ARRAY(p->arena, bool, g->nt),
+                 .pattern = ARENA_ARRAY(p->arena, const char *, g->nm + 1)};
+    find_feeders(&f, m->tensor);
+    if (f.other || !f.n) return NULL;
+    Str s = str_new(p->arena);
+    int lines = 0;
+    for (int i = 0; i < f.n; i++) {
+        const char *pattern = one_pattern(&f, i);
+        if (pattern) str_addf(&s, "%s`%s: colwise`", lines++ ? " and " : "write ", pattern);
+    }
+    return arena_printf(p->arena, "%s: a row layer reads what column layers have cut", s.s);
+}
 /* Is b wrong because of the module that a speaks of? */
 static bool follows(const Program *p, const Mislabel *a, const Mislabel *b) {
     if (a->instead || b->instead || !b->input || same_place(a, b) || own_mistake(p, b))
@@ -275,7 +378,7 @@ static bool follows(const Program *p, const Mislabel *a, const Mislabel *b) {
     const PlanLine *line = line_of(p, a->module);
     if (!line || line_of(p, b->module) == line || !comes_from(p, b, line)) return false;
     return meant_row(p, a) ||
-           (meant_column(p, a) && cut_last(p, b->tensor, &b->want, one_axis(p, b)));
+           (meant_column(p, a) && !b->feeders && cut_last(p, b->tensor, &b->want, one_axis(p, b)));
 }
 /* What is wrong because of this finding, first of all; NULL: nothing. */
 static const Mislabel *after(const Program *p, const Mislabels *all, const Mislabel *m) {
@@ -317,6 +420,7 @@ static const char *hint_of(const Program *p, const Mislabels *all, const Mislabe
     const char *want = one_place(p, m, &m->want), *have = one_place(p, m, &m->have);
     const char *see = "`trust: declared` shows what the mistake does";
     const char *mend = meant_hint(p, all, m);
+    if (!mend) mend = m->feeders;
     if (!mend && want) mend = maker_hint(p, m, want);
     const PlanLine *line = line_of(p, m->module);
     if (!mend && m->input && have && line && line->style.desired_input.set)
@@ -444,7 +548,13 @@ static const char *places_too(const Program *p, const Mislabels *all, const int 
     return s.n ? s.s : "";
 }
 void mislabels_report(Program *p, const Mislabels *all, Diags *d) {
-    for (int i = 0; i < all->n; i++) all->m[i].by = maker(p, &all->m[i]);
+    for (int i = 0; i < all->n; i++) {
+        Mislabel *m = &all->m[i];
+        int k = 0; /* looked for once of those that are told together */
+        m->by = maker(p, m);
+        while (k < i && !same_place(&all->m[k], m)) k++;
+        m->feeders = k < i ? all->m[k].feeders : feeders_hint(p, m);
+    }
     const int *with = told_with(p, all);
     for (int i = 0; i < all->n; i++) {
         const Mislabel *m = &all->m[i];

@@ -8,6 +8,8 @@ typedef struct {
     bool input, own;     /* at its input, else output; the label is written, not the style's */
     const char *instead; /* a DTensor, which knows how it lies: what is done; NULL: none */
     int by;              /* the module that leaves the value so, found when it is told; -1: none */
+    const char *feeders; /* what to write where lines of modules that it reads are missing; found
+                            when it is told; NULL: none are */
     int step; /* where it shows: the first after an input, the one that makes an output; -1: none */
     Loc loc;  /* of the label, or of the line */
     Layout want, have;

@@ -639,7 +639,8 @@ static void set_features(Config *c, const Family *f, Raw *r, ModelDims *m) {
     if (!op_activation(m->activation) && !m->xielu)
         diag_error(c->d, c->p->activation ? "E0206" : "E0207",
                    c->p->activation ? c->p->activation_loc : config_key_loc(c, "hidden_act"),
-                   "`list ops` shows the activations", "unknown activation '%s'", m->activation);
+                   model_activation_hint(c->a, m->activation), "unknown activation '%s'",
+                   m->activation);
     else if (m->packed_mlp && strcmp(m->activation, "silu"))
         diag_error(c->d, "E0214", config_key_loc(c, "packed_mlp"), NULL,
                    "a packed gate and up with the activation '%s' is not supported by this version",

@@ -58,9 +58,13 @@ static const char *routers_text(Arena *a) {
 /* The row that the plan names, else the family's. */
 static const RouterRow *chosen_row(Config *c, const Family *f, const Raw *r) {
     const RouterRow *own = r->router ? router_row(r->router) : NULL;
-    if (r->router && !own)
-        diag_error(c->d, "E0206", config_key_loc(c, "router"), routers_text(c->a),
+    if (r->router && !own) {
+        const char *names[N_ROUTERS + 1] = {NULL};
+        for (int i = 0; i < N_ROUTERS; i++) names[i] = rows[i].name;
+        const char *near = diag_nearest(r->router, names);
+        diag_error(c->d, "E0206", config_key_loc(c, "router"), near ? near : routers_text(c->a),
                    "unknown router '%s'", r->router);
+    }
     return own ? own : router_row(f->type);
 }
 

@@ -203,9 +203,10 @@ static bool mlp_dims(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
     if (p->n_layer_names && p->n_layer_names != p->n_sizes - 1)
         diag_error(d, "E0307", p->model_loc, NULL, "%d layer_names for %d layer%s",
                    p->n_layer_names, p->n_sizes - 1, p->n_sizes == 2 ? "" : "s");
-    if (m->activation && !op_activation(m->activation))
-        diag_error(d, "E0206", p->activation_loc, "`list ops` shows the activations",
+    if (m->activation && !op_activation(m->activation)) {
+        diag_error(d, "E0206", p->activation_loc, model_activation_hint(a, m->activation),
                    "unknown activation '%s'", m->activation);
+    }
     return diags_errors(d) == errors && data_sizes(a, d, p, m);
 }
 
@@ -344,7 +345,9 @@ Model *model_build(Arena *arena, Diags *d, const Plan *p, const Mesh *mesh) {
     int errors = diags_errors(d);
     bool core = p->kind && !strcmp(p->kind, "attention");
     if (p->kind && !core && strcmp(p->kind, "mlp")) {
-        diag_error(d, "E0206", p->model_loc, "kind: mlp", "unknown kind of model '%s'", p->kind);
+        diag_error(d, "E0206", p->model_loc,
+                   "`kind: mlp` or `kind: attention`; a Transformer is a `preset` or a `hf_config`",
+                   "unknown kind of model '%s'", p->kind);
         return NULL;
     }
     if (!(core      ? core_dims(arena, d, p, &m->dims)

@@ -166,6 +166,9 @@ const Preset *model_presets(int *n);
  * ("meta-llama/Llama-3.1-8B-Instruct"), or that is nearly it, or where they are listed. In `a`, or
  * static. */
 const char *model_preset_hint(Arena *a, const char *name);
+/* The same for a name that is no activation: the one that is nearest to it, or where they are
+ * listed. */
+const char *model_activation_hint(Arena *a, const char *name);
 /* Is this `model_type` of a config one that can be built (config_family.c)? */
 bool model_family_runs(const char *type);
 /* Modules that its blocks have, as MODULES_; 0: it cannot be built. */

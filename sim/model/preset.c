@@ -172,6 +172,14 @@ const char *model_preset_hint(Arena *a, const char *name) {
     return near ? arena_printf(a, "did you mean '%s'? `list models` shows all", near)
                 : "`list models` shows all; of another model its config.json is understood";
 }
+const char *model_activation_hint(Arena *a, const char *name) {
+    const char **names = ARENA_ARRAY(a, const char *, n_ops + 1);
+    int n = 0;
+    for (int i = 0; i < n_ops; i++)
+        if (op_list[i]->activation) names[n++] = op_list[i]->activation;
+    const char *near = diag_nearest(name, names);
+    return near ? near : "`list ops` shows the activations";
+}
 const Preset *preset_find(Arena *a, Diags *d, const Plan *p) {
     for (int i = 0; i < N_PRESETS; i++)
         if (!strcmp(presets[i].name, p->preset)) return &presets[i];

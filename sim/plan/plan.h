@@ -371,6 +371,13 @@ bool plan_parse_place(Arena *arena, Diags *d, const char *text, Loc loc, RawPlac
 /* Is it one of the names that axes have everywhere (dp, tp, ep, ..)? None of them is a slip of
  * another, however near they are by letters. */
 bool plan_is_axis_word(const char *name);
+/* What an axis of that name in other frameworks is called here ("model": "tp"); NULL: nothing
+ * known.
+ */
+const char *plan_axis_of_others(const char *name);
+/* The one of `names` (which end with NULL) that was meant by an axis `name`: what another framework
+ * calls it, or nearly it. NULL: none. */
+const char *plan_axis_nearest(const char *name, const char *const *names);
 /* "embedding, blocks" of PART_*, in `a`. */
 const char *plan_parts_text(Arena *a, uint32_t parts);
 /* `loss: {normalise: local_mean}`. */
@@ -443,6 +450,10 @@ const Style *style_resolve(const Plan *p, Diags *d, const PlanLine *line);
 /* The same for a module of that kind (rowwise on an embedding cuts the vocabulary). NULL: any. */
 const Style *style_resolve_for(const Plan *p, Diags *d, const PlanLine *line,
                                const char *module_kind);
+
+/* The style, built-in or the plan's own, that was meant by a name that is none; NULL: none is near.
+ * In the plan's arena. */
+const char *style_nearest(const Plan *p, const char *name);
 
 /* ---- what a plan can say (keys.c, place.c) ---- */
 typedef struct {

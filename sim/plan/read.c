@@ -2,6 +2,7 @@
  * in a plan. Refuses to guess: whatever two YAML readers could understand differently (010, 1_000,
  * yes) is an error with the way to write it. */
 #include "plan/read.h"
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -84,6 +85,29 @@ static const struct {
     {"bugs", "faults"},
 };
 
+/* "batchSize" and "batch-size" as batch_size is compared: letters and digits alone, small ones. */
+static const char *bare_key(Arena *a, const char *key) {
+    char *s = arena_strdup(a, key), *to = s;
+    for (const char *c = s; *c; c++)
+        if (isalnum((unsigned char)*c)) *to++ = (char)tolower((unsigned char)*c);
+    *to = 0;
+    return s;
+}
+/* The known key that was meant: nearly it, another tool's word for it, or one that the key begins
+ * with ("batch_per_rank"). NULL: none. */
+static const char *nearest_key(PlanReader *r, const char *key, const char *const *names) {
+    enum { LEAST = 4 }; /* letters that say which key it begins with */
+    const char *near = diag_nearest(key, names), *bare = bare_key(r->a, key);
+    for (size_t i = 0; !near && i < sizeof synonyms / sizeof synonyms[0]; i++)
+        for (int j = 0; !strcmp(bare_key(r->a, synonyms[i].theirs), bare) && names[j]; j++)
+            if (strcmp(synonyms[i].ours, names[j]) == 0) near = names[j];
+    for (int j = 0; !near && names[j]; j++) {
+        const char *name = bare_key(r->a, names[j]);
+        if (strlen(name) >= LEAST && !strncmp(name, bare, strlen(name))) near = names[j];
+    }
+    return near;
+}
+
 /* Table in which a key that stands in the wrong place would be known, through `arg`s of read_sub
  * rows. */
 static const char *belongs_under(const Key *top, const char *key) {
@@ -100,16 +124,16 @@ static const char *unknown_key_hint(PlanReader *r, const Key *keys, const char *
     int n = 0;
     for (const Key *k = keys; k->name && n < 63; k++) names[n++] = k->name;
     names[n] = NULL;
-    const char *near = diag_nearest(key, names), *colon = strchr(key, ':');
+    const char *near = nearest_key(r, key, names), *colon = strchr(key, ':');
     for (int i = 0; colon && colon[1] && i < n; i++)
         if (strlen(names[i]) == (size_t)(colon - key) && !strncmp(names[i], key, strlen(names[i])))
             return arena_printf(r->a, "put a blank behind the colon: %s: %s", names[i], colon + 1);
-    for (size_t i = 0; !near && i < sizeof synonyms / sizeof synonyms[0]; i++)
-        for (int j = 0; strcmp(synonyms[i].theirs, key) == 0 && j < n; j++)
-            if (strcmp(synonyms[i].ours, names[j]) == 0) near = names[j];
     if (near) return near;
-    const char *under = belongs_under(keys, key);
-    if (under) return arena_printf(r->a, "it belongs one level deeper: %s: {%s: ...}", under, key);
+    const char *ours = key, *under = belongs_under(keys, key), *bare = bare_key(r->a, key);
+    for (size_t i = 0; !under && i < sizeof synonyms / sizeof synonyms[0]; i++)
+        if (!strcmp(bare_key(r->a, synonyms[i].theirs), bare))
+            ours = synonyms[i].ours, under = belongs_under(keys, ours);
+    if (under) return arena_printf(r->a, "it belongs one level deeper: %s: {%s: ...}", under, ours);
     Str s = str_new(r->a);
     str_add(&s, "known here:");
     for (int i = 0; i < n; i++) str_addf(&s, " %s", names[i]);
@@ -481,6 +505,50 @@ bool plan_is_axis_word(const char *name) {
     return false;
 }
 
+/* What other frameworks call the axes that have a meaning by their names here. */
+static const struct {
+    const char *theirs, *ours;
+} axes_of_others[] = {
+    {"data", "dp"},
+    {"data_parallel", "dp"},
+    {"ddp", "dp"},
+    {"batch", "dp"},
+    {"replica", "dp"},
+    {"fsdp", "dp"},
+    {"model", "tp"},
+    {"mp", "tp"},
+    {"mdl", "tp"},
+    {"model_parallel", "tp"},
+    {"tensor", "tp"},
+    {"tensor_parallel", "tp"},
+    {"tensor_model_parallel", "tp"},
+    {"context", "cp"},
+    {"context_parallel", "cp"},
+    {"seq", "cp"},
+    {"sequence", "cp"},
+    {"pipe", "pp"},
+    {"pipeline", "pp"},
+    {"pipeline_parallel", "pp"},
+    {"stage", "pp"},
+    {"expert", "ep"},
+    {"experts", "ep"},
+    {"expert_parallel", "ep"},
+};
+const char *plan_axis_of_others(const char *name) {
+    for (size_t i = 0; i < sizeof axes_of_others / sizeof *axes_of_others; i++)
+        if (!strcasecmp(axes_of_others[i].theirs, name)) return axes_of_others[i].ours;
+    return NULL;
+}
+const char *plan_axis_nearest(const char *name, const char *const *names) {
+    const char *ours = plan_axis_of_others(name), *theirs = NULL;
+    for (int i = 0; names[i]; i++) {
+        const char *is = plan_axis_of_others(names[i]);
+        if (ours && !strcmp(names[i], ours)) return names[i];
+        if (!theirs && is && (!strcmp(is, name) || (ours && !strcmp(is, ours)))) theirs = names[i];
+    }
+    return theirs || plan_is_axis_word(name) ? theirs : diag_nearest(name, names);
+}
+
 bool read_check_axis(PlanReader *r, const char *name, Loc loc) {
     const Plan *p = r->p;
     if (!r->axes_known || is_axis(p, name) || find_group(p, name)) return true;
@@ -493,7 +561,7 @@ bool read_check_axis(PlanReader *r, const char *name, Loc loc) {
     int n = 0;
     for (int i = 0; i < p->n_axes; i++) names[n++] = p->axes[i].name;
     for (int i = 0; i < p->n_groups; i++) names[n++] = p->groups[i].key;
-    const char *near = plan_is_axis_word(name) ? NULL : diag_nearest(name, names);
+    const char *near = plan_axis_nearest(name, names);
     Str all = str_new(r->a);
     str_add(&all, n ? "known here:" : "the mesh has no axes");
     for (int i = 0; i < n; i++) str_addf(&all, " %s", names[i]);

@@ -357,15 +357,10 @@ static const Style *find_own(const Plan *p, const char *name) {
     return NULL;
 }
 
-static void unknown_style(const Plan *p, Diags *d, const char *name, Loc loc) {
-    int row = later_style(name);
-    if (row >= 0) {
-        diag_error(d, "E0214", loc, later[row].instead,
-                   "style '%s' is not supported by this version: %s", name, later[row].why);
-        return;
-    }
+const char *style_nearest(const Plan *p, const char *name) {
     const char **names = ARENA_ARRAY(p->arena, const char *, p->n_styles + 4 * N_ROWS + 1);
     int n = 0;
+    if (!name) return NULL;
     for (int i = 0; i < p->n_styles; i++) names[n++] = p->styles[i].name;
     for (int i = 0; i < N_ROWS; i++) {
         names[n++] = rows[i].style.name;
@@ -375,8 +370,17 @@ static void unknown_style(const Plan *p, Diags *d, const char *name, Loc loc) {
             w += k + (w[k] == ' ');
         }
     }
+    return diag_nearest(arena_strndup(p->arena, name, strcspn(name, "(")), names);
+}
+static void unknown_style(const Plan *p, Diags *d, const char *name, Loc loc) {
+    int row = later_style(name);
+    if (row >= 0) {
+        diag_error(d, "E0214", loc, later[row].instead,
+                   "style '%s' is not supported by this version: %s", name, later[row].why);
+        return;
+    }
     size_t bare = strcspn(name, "(");
-    const char *near = diag_nearest(arena_strndup(p->arena, name, bare), names);
+    const char *near = style_nearest(p, name);
     bool empty = near && !strcmp(name + bare, "()");
     const char *call = arena_printf(
         p->arena,

@@ -930,6 +930,14 @@ static void test_folders(void **state) {
     expect_code(RUN("check", in("folder"), "plans/02-toymodel-2.yaml"), 0, "4 plans hold", NULL);
     put("folder/below/broken.yaml", "mesh: {tp: 2}\n");
     expect_code(RUN("check", in("folder")), 3, "1 of 4 plans failed", "E0208");
+    /* folders that tools fill are left out, unless one is named */
+    mkdir(in("folder/build"), 0777);
+    put("folder/build/broken.yaml", "mesh: {tp: 2}\n");
+    expect_code(RUN("check", in("folder")), 3, "1 of 4 plans failed", "left out: ");
+    expect_code(RUN("check", in("folder/**/*.yaml")), 3, "1 of 3 plans failed", "folder/build");
+    expect_code(RUN("check", in("folder/build")), 3, NULL, "E0208");
+    unlink(in("folder/build/broken.yaml"));
+    rmdir(in("folder/build"));
     static const char *const left[] = {"folder/b.yaml",       "folder/a.yml",
                                        "folder/below/c.yaml", "folder/below/broken.yaml",
                                        "folder/profile.yaml", "folder/notes.txt"};

@@ -355,6 +355,12 @@ const DiagCode diag_codes[] = {
      "no `shrink`: --full, or `shrink: 1`, asks for the full widths. Fewer `optimizer.steps`, "
      "smaller sizes or a larger `shrink` take less; shape-only commands compute nothing.",
      "make the model smaller with `shrink`, or say `check --static`, which executes nothing"},
+    {"E0708", 5, "too many folders to search",
+     "`check` of a folder takes the plans in it and in all folders below it, of which there may be "
+     "10,000. Hidden folders, folders that tools fill (build, node_modules) and other file systems "
+     "are not among them. Nothing is checked of a folder with more: a part of its plans would be "
+     "taken for all of them.",
+     "name the folder of the plans, or a pattern"},
     {"E0901", 70, "an internal error",
      "This is a bug of shardproof, not of the plan. Please report it with the plan.",
      "please report it with the plan and the command"},
@@ -503,8 +509,11 @@ const DiagCode diag_codes[] = {
      "is made. Schedule1F1B wants as many micro-batches as stages: with fewer, the first ranks "
      "have no forward left to pair with a backward, and idle longer than they work.",
      NULL},
-    {"N0022", 0, "YAML files that a pattern matches and that are no plans",
-     "Of what a pattern in quotes matches ('**/*.yaml'), `check` takes the plans, as it does of a "
+    {"N0022", 0, "files and folders that are left out",
+     "Below a folder that `check` is given, hidden folders are not searched, nor those that tools "
+     "fill (build, dist, venv, node_modules, site-packages, __pycache__), nor other file systems; "
+     "each is searched if it is named itself. Of what a pattern in quotes matches ('**/*.yaml'), "
+     "`check` takes the plans, as it does of a "
      "folder: files with a `mesh`, or with `model` and another key of plans. Hardware profiles, "
      "maps and other YAML files that lie between them are left out, and this note names them. A "
      "file that is named itself is always checked.",

@@ -3,8 +3,10 @@
  * and another key of plans; profiles, maps and other YAML files that lie beside plans are left out.
  * A pattern that no shell has replaced ('plans/[0-9]*.yaml', in quotes or from a CI file) names
  * files as a shell would, with ** for a folder and all below it; of YAML files it takes those that
- * a folder's would be, and says which it leaves out. Refuses to follow links to folders: they may
- * lead in a circle. */
+ * a folder's would be, and says which it leaves out. Below a folder that is named neither hidden
+ * folders are searched, nor those that tools fill (build, node_modules), nor other file systems;
+ * where there are too many folders nothing is checked, for a part would be taken for the whole.
+ * Refuses to follow links to folders: they may lead in a circle. */
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/cli.h"
@@ -14,6 +16,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* A search below one folder. */
+typedef struct {
+    int folders;
+    bool beyond; /* there are more than are searched */
+    dev_t device;
+    const char **skipped; /* folders that are not searched, but for hidden ones */
+    int n_skipped, cap_skipped;
+} Search;
 typedef struct {
     Arena *a;
     const char **path;
@@ -21,8 +31,9 @@ typedef struct {
     const char **left; /* files that a pattern matches and that are no plans */
     int n_left, cap_left;
     int n_words; /* that braces of the operand stand for */
+    Search now;
 } Paths;
-enum { MOST_WORDS = 10000 };
+enum { MOST_WORDS = 10000, MOST_FOLDERS = 10000 };
 
 /* The blanks before the first key. */
 static size_t indent_of(const char *text) {
@@ -79,6 +90,24 @@ static bool is_yaml(const char *path) {
 static int by_name(const struct dirent **x, const struct dirent **y) {
     return strcmp((*x)->d_name, (*y)->d_name);
 }
+/* Is the folder one that is searched, with all below it? What is not is remembered. */
+static bool is_searched(Paths *p, const char *name, const char *path, const struct stat *s) {
+    static const char *const filled[] = {"build",        "dist",          "venv",
+                                         "node_modules", "site-packages", "__pycache__"};
+    Search *now = &p->now;
+    bool skip = s->st_dev != now->device;
+    for (size_t i = 0; i < sizeof filled / sizeof *filled; i++) skip |= !strcmp(name, filled[i]);
+    if (skip) *ARENA_PUSH(p->a, now->skipped, now->n_skipped, now->cap_skipped) = path;
+    now->beyond |= !skip && ++now->folders > MOST_FOLDERS;
+    return !skip && !now->beyond;
+}
+/* A search below this folder begins; returns the one that it interrupts. */
+static Search begin_search(Paths *p, const char *folder) {
+    const Search outer = p->now;
+    struct stat s;
+    p->now = (Search){.device = stat(*folder ? folder : ".", &s) ? 0 : s.st_dev};
+    return outer;
+}
 /* The plans of a folder; false: it cannot be read. One below it that cannot is taken as it is: its
  * diagnostic is due. */
 static bool walk(Paths *p, const char *folder) {
@@ -90,8 +119,9 @@ static bool walk(Paths *p, const char *folder) {
             const char *name = e[i]->d_name;
             struct stat s;
             const char *path = file_join(p->a, folder, name);
-            if (name[0] == '.' || lstat(path, &s)) continue;
-            bool unread = pass && S_ISDIR(s.st_mode) && !walk(p, path);
+            if (p->now.beyond || name[0] == '.' || lstat(path, &s)) continue;
+            bool below = pass && S_ISDIR(s.st_mode) && is_searched(p, name, path, &s);
+            bool unread = below && !walk(p, path);
             if (unread) *ARENA_PUSH(p->a, p->path, p->n, p->cap) = path;
             if (!pass && !S_ISDIR(s.st_mode) && is_yaml(name) && is_plan(p->a, path))
                 *ARENA_PUSH(p->a, p->path, p->n, p->cap) = path;
@@ -100,13 +130,42 @@ static bool walk(Paths *p, const char *folder) {
     free(e);
     return true;
 }
+static void note_skipped(Cli *c, const Paths *p, const char *folder) {
+    enum { NAMED = 3 };
+    const Search *now = &p->now;
+    Str s = str_new(p->a);
+    for (int i = 0; i < now->n_skipped && i < NAMED; i++)
+        str_addf(&s, "%s%s", i ? ", " : "", now->skipped[i]);
+    if (now->n_skipped > NAMED) str_addf(&s, " and %d more", now->n_skipped - NAMED);
+    Diags *d = diags_new(p->a);
+    diag_note(d, "N0022", diag_nowhere, "name a folder to search it too",
+              "below '%s' folders that tools fill, and other file systems, are left out: %s",
+              folder, s.s);
+    cli_diagnostics(c, d, true);
+}
+/* Goes on with the outer search, and drops the paths from `before` on, with a diagnostic and false,
+ * if there were more folders than are searched. */
+static bool end_search(Cli *c, Paths *p, const char *folder, int before, const Search *outer) {
+    const bool all = !p->now.beyond;
+    if (!*folder) folder = ".";
+    if (!all)
+        diag_error(c->d, "E0708", diag_nowhere, "name the folder of the plans, or a pattern",
+                   "'%s' has more than %d folders: nothing below it was checked", folder,
+                   MOST_FOLDERS);
+    else if (p->now.n_skipped) note_skipped(c, p, folder);
+    if (!all) p->n = before;
+    p->now = *outer;
+    return all;
+}
 /* A folder's plans, or the path itself. */
 static void add_path(Cli *c, Paths *p, const char *path) {
     struct stat s;
     int before = p->n;
-    if (stat(path, &s) || !S_ISDIR(s.st_mode) || !walk(p, path))
-        *ARENA_PUSH(p->a, p->path, p->n, p->cap) = path;
-    else if (p->n == before)
+    const Search outer = begin_search(p, path);
+    bool read = !stat(path, &s) && S_ISDIR(s.st_mode) && walk(p, path);
+    if (!read) *ARENA_PUSH(p->a, p->path, p->n, p->cap) = path;
+    if (!end_search(c, p, path, before, &outer)) return;
+    if (read && p->n == before)
         diag_error(c->d, "E0101", diag_nowhere, "a plan is a .yaml file with a `mesh`",
                    "no plan in folder '%s'", path);
 }
@@ -140,13 +199,19 @@ static bool add_below(Cli *c, Paths *p, const char *folder, const char *rest) {
     for (int i = 0; i < n; i++) {
         struct stat s;
         const char *name = e[i]->d_name, *path = file_join(p->a, folder, name);
-        if (name[0] != '.' && !lstat(path, &s) && S_ISDIR(s.st_mode))
-            any |= add_below(c, p, path, rest);
+        bool below = !p->now.beyond && name[0] != '.' && !lstat(path, &s) && S_ISDIR(s.st_mode);
+        if (below && is_searched(p, name, path, &s)) any |= add_below(c, p, path, rest);
         free(e[i]);
     }
     if (n >= 0) free(e);
     else *ARENA_PUSH(p->a, p->path, p->n, p->cap) = *folder ? folder : ".";
     return any || n < 0;
+}
+static bool search_below(Cli *c, Paths *p, const char *folder, const char *rest) {
+    const int before = p->n;
+    const Search outer = begin_search(p, folder);
+    bool any = add_below(c, p, folder, rest);
+    return !end_search(c, p, folder, before, &outer) || any;
 }
 /* What a pattern stands for; ** in it is a folder and all below it. False: nothing. */
 static bool add_pattern(Cli *c, Paths *p, const char *pattern) {
@@ -157,14 +222,14 @@ static bool add_pattern(Cli *c, Paths *p, const char *pattern) {
     const char *base = arena_strndup(p->a, pattern, (size_t)(deep - pattern));
     if (!deep[2]) return add_matches(c, p, *base ? base : "."); /* a folder is searched anyway */
     const char *rest = deep + 3;
-    if (!*base) return add_below(c, p, "", rest);
+    if (!*base) return search_below(c, p, "", rest);
     glob_t g = {0};
     bool any = false;
     if (glob(base, GLOB_ONLYDIR, NULL, &g)) return false;
     for (size_t i = 0; i < g.gl_pathc; i++) {
         size_t n = strlen(g.gl_pathv[i]);
         while (n > 1 && g.gl_pathv[i][n - 1] == '/') n--;
-        any |= add_below(c, p, arena_strndup(p->a, g.gl_pathv[i], n), rest);
+        any |= search_below(c, p, arena_strndup(p->a, g.gl_pathv[i], n), rest);
     }
     globfree(&g);
     return any;

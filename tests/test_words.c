@@ -61,10 +61,27 @@ static void see_tables(Seen *s) {
         "a step",        "in flight", "span",        "level",       "bound",      "rank",
         "bus bandwidth", "virtual",   "partial sum", "closed form", "micro-batch"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) see(s, others[i]);
-    static const char *const figures[] = {"token",   "residual stream", "logits",        "node",
-                                          "link",    "chunk",           "stale",         "freed",
-                                          "follows", "rounding",        "compute waits", "ZeRO-1",
-                                          "ZeRO-3",  "ridge",           "compute-bound"};
+    static const char *const figures[] = {"token",
+                                          "residual stream",
+                                          "logits",
+                                          "node",
+                                          "link",
+                                          "chunk",
+                                          "stale",
+                                          "freed",
+                                          "follows",
+                                          "rounding",
+                                          "compute waits",
+                                          "ZeRO-1",
+                                          "ZeRO-3",
+                                          "ridge",
+                                          "compute-bound",
+                                          "padding",
+                                          "dropped",
+                                          "peak over mean",
+                                          "warm-up",
+                                          "conjugate",
+                                          "bit for bit equal"};
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) see(s, figures[i]);
     for (int i = 0; i < N_SEVERITIES; i++) see(s, severity_words[i]);
     for (int i = 0; i < n_diag_codes; i++) see(s, diag_codes[i].code);
@@ -110,6 +127,19 @@ static void test_optimizer(void **state) {
         assert_null(strstr(e.out, "square"));
     }
 }
+/* A phrase of a figure or a report is explained by its words. */
+static void test_phrases(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {{"Σ tp pending", "sigma"},
+                                          {"matmul, attention", "softmax"},
+                                          {"saved / conjugate", "ReduceScatter"},
+                                          {"communication behind other communication", "exchange"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Ended e = child_run(arena, &(Child){.words = WORDS("explain", rows[i][0])});
+        assert_int_equal(e.code, 0);
+        assert_non_null(strstr(e.out, rows[i][1]));
+    }
+}
 /* A slip of the pen in a name, and in another word for it. */
 static void test_near(void **state) {
     (void)state;
@@ -130,6 +160,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_each_is_known, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_optimizer, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_phrases, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_near, sandbox_new, sandbox_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,9 +106,21 @@ const Term cli_boxes[] = {
     {"cotangent", TERM_BOX, NULL,
      "the gradient that a backward pass begins with where there is no loss: numbers drawn as the "
      "inputs are"},
+    {"conjugate", TERM_BOX, "conjugates adjoint dual",
+     "the collective by which the gradient of a collective's result goes back to its input: of an "
+     "AllGather a ReduceScatter and the other way round, of a Send one back, of an AllToAll an "
+     "AllToAll, of an AllReduce none or an AllReduce (`explain identity`)"},
     {"kept for backward", TERM_BOX, "saved kept",
      "values of the forward pass that the backward pass reads: they stay in memory until then"},
     {"again", TERM_BOX, NULL, "not kept but made again for backward (`explain recompute`)"},
+    {"\u03a3", TERM_BOX, "sigma",
+     "a sum over ranks. `\u03a3 tp pending`: each rank of tp has a term of it, and nobody has "
+     "added "
+     "them yet (`explain partial sum`); `max` in its place: the largest of all ranks' numbers"},
+    {"dropped", TERM_BOX, NULL,
+     "of rows: a token goes to one expert less, for that has no room for it (`explain capacity`); "
+     "its other experts and the residual stream are what it goes on with. Of a slice: what the "
+     "rank does not keep of a copy"},
     {"local move", TERM_BOX, NULL, "the layout changes and nothing is sent: a slice, a pick"},
     {NULL, TERM_BOX, NULL, NULL},
 };

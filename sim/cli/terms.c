@@ -208,6 +208,10 @@ const Term cli_terms[] = {
      "how a parameter lies between its uses. FSDP cuts it further there, and gathers it before it "
      "is read."},
     {"peak", TERM_WORD, NULL, "the most bytes that a rank holds at one time."},
+    {"padding", TERM_WORD, "padded",
+     "room that nothing fills: of an expert that has fewer rows than it has room for, and of a "
+     "block that is shorter than the longest of its collective. It is sent with the rest and read "
+     "by nobody."},
     {"freed", TERM_WORD, NULL,
      "a gathered copy of a parameter is given up after its use; the rank's own part stays."},
     {"chunk", TERM_WORD, "chunks stale",
@@ -237,6 +241,13 @@ const Term cli_terms[] = {
     {"idle", TERM_WORD, NULL,
      "the time in which a rank of a pipeline has nothing to do, by its schedule; `explain "
      "schedule`, `explain closed form`."},
+    {"warm-up", TERM_WORD, "warmup cool-down cooldown",
+     "of a schedule: the forwards that a stage does before its first backward, so that stages "
+     "behind it have work; with 1f1b p-r-1 of rank r, then a forward and a backward in turn, and "
+     "at the end (cool-down) as many backwards alone."},
+    {"peak over mean", TERM_WORD, "imbalance",
+     "how uneven a load is: what the fullest rank or expert has, divided by what each would have "
+     "if all had the same. 1 is even; at 2 the others are done after half of the time."},
     /* ---- what the program says ---- */
     {"diagnostic", TERM_WORD, "error warning note severity",
      "what is found in a plan or a run, with a code (`explain E0403`). An error fails, a warning "
@@ -281,6 +292,10 @@ const Term cli_terms[] = {
      "--check quick: a product C = A B is held by C r = A (B r) for random columns r, two "
      "for each 64 numbers of a row, and a sum over ranks by the sum of its terms times r. Where "
      "one is odd, the step is checked element by element."},
+    {"bit for bit", TERM_WORD, "bit_for_bit_equal equal_bit_for_bit bitwise",
+     "the same bits, not only nearly the same number. What is moved, copied or computed in the "
+     "same order must be so (level 1); a sum over ranks is added in another order than the "
+     "unsharded one and may differ by rounding (level 2)."},
     {"bound", TERM_WORD, "tolerance rounding",
      "the largest difference that rounding alone can make in this op on these numbers. It follows "
      "from the numbers, nobody tunes it."},

@@ -270,6 +270,42 @@ static const char **known_words(Arena *a, const WordEntries *all) {
     *ARENA_PUSH(a, word, n, cap) = NULL;
     return word;
 }
+enum { MOST_PHRASE = 12 };
+/* The longest run of words of the phrase, from the i-th of n on, that is a word of some table; how
+ * many words it has, 0: there is none. */
+static int known_run(Arena *a, const WordEntries *all, const char *const *word, int i, int n,
+                     const char **run) {
+    for (int k = n - i; k > 0; k--) {
+        Str s = str_new(a);
+        for (int j = i; j < i + k; j++) str_addf(&s, "%s%s", j > i ? " " : "", word[j]);
+        *run = s.s;
+        for (int e = 0; e < all->n; e++)
+            if (names(&all->e[e], s.s)) return k;
+    }
+    return 0;
+}
+/* A phrase of a figure, "Σ tp pending": what each of its words is, as far as they are known. False:
+ * it is one word, or none is. */
+static bool tell_phrase(Cli *c, Told *told, const WordEntries *all, const char *phrase) {
+    static const char between[] = " ,;:()/";
+    const char *word[MOST_PHRASE], *run;
+    int n = 0;
+    bool any = false, *said = ARENA_ARRAY(c->arena, bool, all->n);
+    for (const char *p = phrase + strspn(phrase, between); *p && n < MOST_PHRASE;) {
+        const size_t k = strcspn(p, between);
+        word[n++] = arena_strndup(c->arena, p, k);
+        p += k + strspn(p + k, between);
+    }
+    for (int i = 0, k; n > 1 && i < n; i += k ? k : 1) {
+        k = known_run(c->arena, all, word, i, n, &run);
+        for (int e = 0; k && e < all->n; e++) {
+            if (said[e] || !names(&all->e[e], run)) continue;
+            tell(c, told, &all->e[e]);
+            any = said[e] = true;
+        }
+    }
+    return any;
+}
 bool explain_word(Cli *c, const char *word) {
     WordEntries all = all_entries(c->arena, c->d);
     const char **known = known_words(c->arena, &all);
@@ -288,6 +324,7 @@ bool explain_word(Cli *c, const char *word) {
         }
     }
     const char *near = any ? NULL : diag_nearest(word, known);
+    if (!any && !near) any = tell_phrase(c, &told, &all, word);
     if (near && strchr(near, ' ')) /* of one word it is said where it is printed */
         near = arena_printf(c->arena, "did you mean '%s'?", near);
     if (!any)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "support/support.h"
+#include <stdlib.h>
 #include <string.h>
 
 #define HEAD "model: {preset: llama3-8b, shrink: 512}\n"
@@ -480,6 +481,25 @@ static void test_too_large(void **state) {
         arena_free(a);
     }
 }
+/* Where steps and ranks are too many for a `shrink` to be looked for, fewer layers are, and the
+ * numbers that were tried are said. */
+static void test_fewer_layers(void **state) {
+    (void)state;
+    static const char text[] = "model: {preset: llama3-70b, layers: all}\nmesh: {dp: 64, tp: "
+                               "8}\ndata: {batch: 64, sequence: 64}\nrecipe: torchtitan-llama3\n";
+    Arena *a = arena_new();
+    const PipelineOptions o = {.execute = true, .threads = 1, .memory_limit = (int64_t)1 << 31};
+    PlanRun r = plan_run_with(a, "many.yaml", text, &o);
+    const Diag *d = find(&r, "E0701", 1, "use fewer `layers`");
+    if (!d) run_print(&r);
+    assert_non_null(d);
+    const char *layers = strstr(d->hint, "model.layers="),
+               *shrink = strstr(d->hint, "model.shrink=");
+    assert_true(layers && shrink);
+    assert_int_equal(strtol(layers + 13, NULL, 10), 1);
+    assert_true(strtol(shrink + 13, NULL, 10) > 1);
+    arena_free(a);
+}
 /* Notes: the plan runs, and is told about. */
 static void test_notes(void **state) {
     (void)state;
@@ -524,6 +544,6 @@ int main(void) {
         cmocka_unit_test(test_refusals),     cmocka_unit_test(test_one_mistake),
         cmocka_unit_test(test_other_axes),   cmocka_unit_test(test_heads_at_once),
         cmocka_unit_test(test_consequences), cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_notes)};
+        cmocka_unit_test(test_fewer_layers), cmocka_unit_test(test_notes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

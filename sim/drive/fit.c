@@ -2,15 +2,29 @@
  * do. Refuses to guess: what was not lowered and walked is not named. */
 #include "drive/run.h"
 
-/* A try walks every step with every rank: where these are more than so many nothing is tried, for
- * what cannot run here is told at once. */
-static bool worth_trying(const Run *r) {
-    enum { MOST = 1 << 20 };
-    return (int64_t)r->program->ns * r->mesh->nranks <= MOST;
+static int64_t built_layers(const Run *r) {
+    return r->model->dims.last_layer - r->model->dims.first_layer;
 }
-bool fit_shrinks(const Run *r) {
-    return !r->plan->kind && !r->plan->weights && !r->plan->inputs && r->o->against == NULL &&
-           worth_trying(r);
+/* A try walks every step with every rank: where these are more than so many nothing is tried, for
+ * what cannot run here is told at once. Steps are counted as those of so many of the layers. */
+static bool worth_trying_with(const Run *r, int64_t layers) {
+    enum { MOST = 1 << 20 };
+    const int64_t all = built_layers(r);
+    return (int64_t)r->program->ns * (layers < all ? layers : all) / (all ? all : 1) *
+               r->mesh->nranks <=
+           MOST;
+}
+static bool worth_trying(const Run *r) { return worth_trying_with(r, built_layers(r)); }
+/* Are the widths a preset's or a config's, and are there no numbers of that size? */
+static bool has_widths(const Run *r) {
+    return !r->plan->kind && !r->plan->weights && !r->plan->inputs && r->o->against == NULL;
+}
+bool fit_shrinks(const Run *r) { return has_widths(r) && worth_trying(r); }
+/* The fewest layers that the plan can have; 0: it has no more. */
+static int64_t few_layers(const Run *r) {
+    const Stages *s = r->assign->stages;
+    const int64_t least = s ? s->n : 1;
+    return least < built_layers(r) ? least : 0;
 }
 /* What another plan needs. False if it cannot be lowered, or needs more than `room` bytes. */
 static bool need_of(const Run *run, Plan *plan, int64_t room, RunNeed *need) {
@@ -28,10 +42,11 @@ static bool need_of(const Run *run, Plan *plan, int64_t room, RunNeed *need) {
     arena_free(tmp);
     return known;
 }
-/* The same with the plan's widths divided by n. */
-static bool need_with(const Run *run, int64_t n, int64_t room, RunNeed *need) {
+/* The same with the plan's widths divided by n, and with so many of its layers (0: all). */
+static bool need_with(const Run *run, int64_t n, int64_t layers, int64_t room, RunNeed *need) {
     Plan plan = *run->plan;
     plan.shrink = n;
+    if (layers) plan.layers_last = plan.layers_first + (int)layers;
     return need_of(run, &plan, room, need);
 }
 Loc fit_cause(const Run *r, bool time) {
@@ -65,19 +80,29 @@ Loc fit_cause(const Run *r, bool time) {
     }
     return cause;
 }
-int64_t fit_shrink(const Run *r, int64_t room, double hours, RunNeed *need) {
-    int64_t from = r->plan->shrink, n = 0;
-    int low = 1, high = 1; /* doublings: less than `low` do not do */
-    if (!fit_shrinks(r) || from >= r->model->dims.full_D) return 0;
+/* With so many layers (0: all); `low`: the plan's widths are divided by 2 at least so often. */
+static Fit fit_with(const Run *r, int64_t layers, int low, int64_t room, double hours) {
+    const int64_t from = r->plan->shrink;
+    Fit fit = {.layers = (int)layers};
+    int high = 1; /* doublings: less than `low` do not do */
+    if (from >= r->model->dims.full_D) return fit;
     while (from << (high + 1) < r->model->dims.full_D) high++;
     while (low <= high) {
         int half = (low + high) / 2;
         RunNeed tried;
-        bool fits = need_with(r, from << half, room, &tried) &&
+        bool fits = need_with(r, from << half, layers, room, &tried) &&
                     dry_within(tried.memory.peak, room) && dry_hours(&tried) <= hours;
-        if (fits) n = from << half, *need = tried;
+        if (fits) fit.shrink = from << half, fit.need = tried;
         if (fits) high = half - 1;
         else low = half + 1;
     }
-    return n;
+    return fit;
+}
+Fit fit_shrink(const Run *r, int64_t room, double hours) {
+    Fit fit = {0};
+    const int64_t few = few_layers(r);
+    if (fit_shrinks(r)) fit = fit_with(r, 0, 1, room, hours);
+    if (!fit.shrink && few && has_widths(r) && worth_trying_with(r, few))
+        fit = fit_with(r, few, 0, room, hours);
+    return fit;
 }

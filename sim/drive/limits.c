@@ -15,25 +15,37 @@ static bool unasked(const Run *r) {
            run_iterations(r) == 1 && fit_shrinks(r);
 }
 static double most_hours(const Run *r) { return unasked(r) ? RUN_UNASKED_HOURS : RUN_MAX_HOURS; }
-/* The key that makes the widths smaller, with a number that was tried: it does for memory and time.
+/* The keys that make the model smaller, with numbers that were tried: they do for memory and time.
  */
-static const char *shrink_text(const Run *r, int64_t room) {
-    RunNeed need;
-    int64_t n = fit_shrink(r, room, most_hours(r), &need);
-    if (n) {
-        double hours = dry_hours(&need);
-        return arena_printf(r->arena, "use `shrink` (--set model.shrink=%lld needs about %s%s), ",
-                            (long long)n, bytes_text(need.memory.peak, r->arena),
-                            hours >= 1 ? arena_printf(r->arena, " and %.2g hours", hours) : "");
+static const char *shrink_text(const Run *r, Fit fit) {
+    if (fit.shrink) {
+        Arena *a = r->arena;
+        const double hours = dry_hours(&fit.need);
+        const bool shrink = fit.shrink > r->plan->shrink;
+        const char *layers = fit.layers ? arena_printf(a, "--set model.layers=%d", fit.layers) : "",
+                   *widths = shrink
+                                 ? arena_printf(a, "--set model.shrink=%lld", (long long)fit.shrink)
+                                 : "";
+        return arena_printf(a, "use %s%s%s (%s%s%s needs about %s%s), ",
+                            fit.layers ? "fewer `layers`" : "", fit.layers && shrink ? " and " : "",
+                            shrink ? "`shrink`" : "", layers, fit.layers && shrink ? " " : "",
+                            widths, bytes_text(fit.need.memory.peak, a),
+                            hours >= 1 ? arena_printf(a, " and %.2g hours", hours) : "");
     }
     return fit_shrinks(r) ? "no `shrink` alone is enough: use " : "use ";
+}
+/* That, and what else makes a run smaller. */
+static const char *smaller_text(const Run *r, int64_t room, const char *wider) {
+    const Fit fit = fit_shrink(r, room, most_hours(r));
+    return arena_printf(r->arena, "%s%s%sa shorter sequence or a smaller batch",
+                        shrink_text(r, fit), wider, fit.layers ? "" : "fewer layers, ");
 }
 static bool refuse_unasked(Run *r, double hours, int64_t room) {
     diag_error(r->d, "E0707", r->plan->model_loc,
                arena_printf(r->arena,
                             "%sor ask for the full widths by --full or `shrink: 1`; shapes, "
                             "params, comms and draw compute nothing",
-                            shrink_text(r, room)),
+                            shrink_text(r, fit_shrink(r, room, most_hours(r)))),
                "executing this plan would take about %.2g hours; for more than %d its full widths "
                "must be asked for",
                hours, RUN_UNASKED_HOURS);
@@ -51,9 +63,7 @@ static bool ends(Run *r, int64_t room) {
     if (steps) hint = arena_printf(r->arena, "use `optimizer.steps` of at most %.0f", least);
     else if (r->model->dims.mlp)
         hint = arena_printf(r->arena, "use smaller sizes or fewer rows; %s", rest);
-    else
-        hint = arena_printf(r->arena, "%sfewer layers, a shorter sequence or a smaller batch; %s",
-                            shrink_text(r, room), rest);
+    else hint = arena_printf(r->arena, "%s; %s", smaller_text(r, room, ""), rest);
     diag_error(r->d, "E0707", steps ? p->optimizer.steps_loc : fit_cause(r, true), hint,
                "executing this plan would take about %.3g hours; the limit is %d", hours,
                RUN_MAX_HOURS);
@@ -86,9 +96,7 @@ static bool refuse_memory(Run *r, const MemoryNeed *need, const MemoryRoom *room
     const char *hint;
     if (steps) hint = "use fewer `optimizer.steps`: the checks of every step are kept";
     else if (mlp) hint = arena_printf(r->arena, "use smaller sizes or fewer rows; %s", rest);
-    else
-        hint = arena_printf(r->arena, "%s%sfewer layers, a shorter sequence or a smaller batch; %s",
-                            shrink_text(r, room->bytes), wider, rest);
+    else hint = arena_printf(r->arena, "%s; %s", smaller_text(r, room->bytes, wider), rest);
     diag_error(r->d, "E0701", steps ? p->optimizer.steps_loc : fit_cause(r, false), hint,
                "executing this plan needs %s, there are %s: %s", need_text(need, r->arena),
                bytes_text(room->bytes, r->arena), room->what);

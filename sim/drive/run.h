@@ -91,10 +91,17 @@ bool dry_within(int64_t bytes, int64_t room);
  * beyond RUN_UNASKED_HOURS full widths must be asked for (`shrink: 1`). */
 enum { RUN_MAX_HOURS = 100, RUN_UNASKED_HOURS = 1 };
 double dry_hours(const RunNeed *need);
+/* Settings with which a run fits. */
+typedef struct {
+    int64_t shrink; /* 0: none does */
+    int layers;     /* of the plan's, this many; 0: all of them */
+    RunNeed need;   /* what it then needs */
+} Fit;
 /* The smallest `shrink` above the plan's, of those that double it, with which the run fits into
- * `room` bytes and into so many hours, and what it then needs: each is lowered and walked with
- * sizes only. 0: none does, or none is looked for (fit_shrinks). */
-int64_t fit_shrink(const Run *r, int64_t room, double hours, RunNeed *need);
+ * `room` bytes and into so many hours: each is lowered and walked with sizes only. Where none does,
+ * or the plan's layers and ranks are too many for that, the same with as few layers as it can have,
+ * and from the plan's own `shrink` on. */
+Fit fit_shrink(const Run *r, int64_t room, double hours);
 /* Which key makes a run that is refused so large, in time or in memory: of the sizes of the data
  * that make up more than half of it, the largest; else the model. Each is lowered and walked with
  * an eighth of it, if the program and its ranks are not too many for that. */

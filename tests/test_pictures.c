@@ -629,8 +629,10 @@ static void rows_tell_before_from_after(void **state) {
     const char *w = words_of(a, r.t, view("shards"));
     says(w, "[B/dp, S/cp, K/tp, d]   4 KiB");
     says(w, "[B/dp, S, K/tp, d]   8 KiB\n");
-    says(w, "input, after attention_norm and 3 more");
+    says(w, "after attention_norm, after ffn_norm");
     assert_null(strstr(w, " +"));
+    r = plan_run(a, path, "model: {preset: llama3-8b, shrink: 512}\nmesh: {dp: 2}\n", false);
+    says(words_of(a, r.t, view("shards")), " more");
     arena_free(a);
 }
 
@@ -691,6 +693,41 @@ static void before_and_after_are_a_line(void **state) {
     }
 }
 
+/* The title of the `back`-th group of rows before `at` in an SVG of shards. */
+static const char *names_before(Arena *a, const char *svg, const char *at, int back) {
+    static const char head[] = "class=\"values\"><title>";
+    const char *found = NULL;
+    for (; back >= 0; back--)
+        for (found = at--; found > svg && strncmp(found, head, sizeof head - 1); at = found)
+            found--;
+    found += sizeof head - 1;
+    return arena_strndup(a, found, strcspn(found, "<"));
+}
+/* What stands at the left of a collective is what it moves, and nothing that merely lies like it.
+ */
+static void both_sides_are_what_is_moved(void **state) {
+    (void)state;
+    static const char *const plan[] = {
+        "plans/05-llama3-8b-tp4-sp.yaml", "plans/09-llama3-8b-dp2-cp2-tp2.yaml",
+        "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "plans/30-mixtral-8x7b-ep-dp-cp.yaml",
+        "plans/54-deepseek-v3-latent-ring4.yaml"};
+    for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
+        Arena *a = arena_new();
+        size_t n;
+        const char *text = file_read(a, diags_new(a), plan[i], 1 << 20, (Loc){0}, &n);
+        PlanRun r = plan_run_with(a, plan[i], text, &(PipelineOptions){0});
+        RenderOptions o = view("shards");
+        const char *svg = render_text(r.t, diags_new(a), &o, FORMAT_SVG, a, &n);
+        int held = 0;
+        for (const char *at = svg; (at = strstr(at, "class=\"moved\"")); at++, held++) {
+            const char *left = names_before(a, svg, at, 1), *right = names_before(a, svg, at, 0);
+            if (strcmp(left, right) != 0) fail_msg("%s: '%s' to '%s'", plan[i], left, right);
+        }
+        assert_true(held > 0);
+        arena_free(a);
+    }
+}
+
 /* A page of shards can be taken in: two layers on a screen, a block with its gradients on two. */
 static void shards_can_be_taken_in(void **state) {
     (void)state;
@@ -699,10 +736,10 @@ static void shards_can_be_taken_in(void **state) {
         double most; /* units; a screen of 16:10 has 700 to the 1120 of a page's width */
     } row[] = {{"plans/01-column-row-mlp.yaml", 880},
                {"plans/02-toymodel-4.yaml", 880},
-               {"plans/09-llama3-8b-dp2-cp2-tp2.yaml", 1200},
-               {"plans/20-llama3-8b-fsdp-tp.yaml", 1650},
-               {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", 1550},
-               {"plans/shape-only/llama3.1-405b-8192.yaml", 1400}};
+               {"plans/09-llama3-8b-dp2-cp2-tp2.yaml", 1250},
+               {"plans/20-llama3-8b-fsdp-tp.yaml", 1680},
+               {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", 1610},
+               {"plans/shape-only/llama3.1-405b-8192.yaml", 1460}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Arena *a = arena_new();
         size_t n;
@@ -1613,6 +1650,7 @@ int main(void) {
                                        cmocka_unit_test(a_wrong_plan_is_called_so),
                                        cmocka_unit_test(rows_tell_before_from_after),
                                        cmocka_unit_test(before_and_after_are_a_line),
+                                       cmocka_unit_test(both_sides_are_what_is_moved),
                                        cmocka_unit_test(shards_can_be_taken_in),
                                        cmocka_unit_test(parts_of_a_step_add_up),
                                        cmocka_unit_test(whole_matrices_of_integers),

@@ -164,6 +164,8 @@ static void ruler_band(ShardPen *p, const Ruler *r) {
                        0, (Look){ROLE_NONE, ROLE_INK, 2.25});
 }
 
+static bool two_columns(const ShardPen *p) { return p->w >= NARROW; }
+
 /* ---- rows ---- */
 
 /* What lies alike. */
@@ -173,8 +175,9 @@ typedef struct {
     const char *name[MAX_NAMES];
     Str names;
     int section;
-    int wrong; /* the step, where what it makes is wrong; -1 */
-    int next;  /* the step that moves it on, where that is wrong; -1 */
+    int wrong;      /* the step, where what it makes is wrong; -1 */
+    int next;       /* the step that moves it on, where that is wrong; -1 */
+    const char *on; /* what moves all of them on, "AllGather tp"; NULL: nothing on the page */
     const char
         *by; /* what moved all of them into it, where a name stands in two rows; NULL: an op did */
     const TraceCollective *coll;      /* where a collective did: one of them; NULL */
@@ -241,10 +244,12 @@ static bool lie_alike(ShardPen *p, int section, const TraceShape *a, const Trace
     return same;
 }
 /* Do both stand in one row? What a collective leaves is apart from what an op makes in the same
- * layout, and from what another row's leaves, so that it stands behind what the collective took. */
+ * layout, and from what another row's leaves, so that it stands behind what the collective took;
+ * and what it takes is apart from what lies so and stays. */
 static bool alike(ShardPen *p, const Row *x, const Row *y) {
     return x->wrong == y->wrong && x->next == y->next && x->from == y->from &&
            text_same(x->by ? x->by : "", y->by ? y->by : "") &&
+           text_same(x->on ? x->on : "", y->on ? y->on : "") &&
            lie_alike(p, x->section, x->s, y->s);
 }
 static bool has_name(const Row *r, const char *name) {
@@ -335,23 +340,53 @@ static Moved moved_by(Arena *a, const Trace *t, const TraceValue *v) {
     }
     return (Moved){0};
 }
+/* What a value was moved from, its index, and by what; -1: an op made it, or the rank has nothing
+ * of it. */
+static int taken_from(ShardPen *p, const TraceValue *v, int section, Moved *moved) {
+    const Trace *t = p->c->t;
+    int from = -1;
+    *moved = moved_by(p->c->arena, t, v);
+    for (int i = 0; moved->by && i < t->n_values; i++) {
+        const TraceValue *o = &t->values[i];
+        if (o->step < v->step && o->layer == v->layer && section_of(o) == section &&
+            !strcmp(o->shape.name, v->shape.name) &&
+            (moved->step == UNKNOWN ? from < 0 || o->step >= t->values[from].step
+                                    : o->step == moved->step))
+            from = i;
+    }
+    return from;
+}
+static bool stands(const ShardPen *p, const TraceValue *v, int section) {
+    return (p->layer < 0 || v->layer == p->layer) && v->shape.nd > 0 && section_of(v) == section &&
+           !trace_param(p->c->t, v->shape.name);
+}
+/* Of each value of a section what moves it into another layout: one that is made of it in its
+ * layout, of its name, may be what is moved. */
+static void find_moves_on(ShardPen *p, int section, const char **on) {
+    const Trace *t = p->c->t;
+    for (int i = 0; i < t->n_values; i++) {
+        Moved moved;
+        const TraceValue *v = &t->values[i];
+        const int from = stands(p, v, section) ? taken_from(p, v, section, &moved) : -1;
+        if (from < 0 || on[from] || same_layout(&t->values[from].shape, &v->shape)) continue;
+        on[from] = arena_printf(p->c->arena, "%s %s", moved.by, moved.coll ? moved.coll->axis : "");
+    }
+    for (int i = t->n_values - 1; i >= 0; i--)
+        for (int k = 0; on[i] && k < i; k++)
+            if (!on[k] && stands(p, &t->values[k], section) &&
+                t->values[k].layer == t->values[i].layer &&
+                !strcmp(t->values[k].shape.name, t->values[i].shape.name) &&
+                same_layout(&t->values[k].shape, &t->values[i].shape))
+                on[k] = on[i];
+}
 /* A value keeps its name when it is moved: what moved it, where the name stands in two rows; and
  * the row that it was moved from. False: of what it took the rank has nothing (the other way's of a
  * pipeline that is entered at both ends). */
 static bool tell_apart(ShardPen *p, const TraceValue *v, const int *row_of, Row *as) {
-    const Trace *t = p->c->t;
-    const Moved moved = moved_by(p->c->arena, t, v);
-    int from = -1; /* what it took */
-    for (int i = 0; moved.by && i < t->n_values; i++) {
-        const TraceValue *o = &t->values[i];
-        if (o->step < v->step && o->layer == v->layer && section_of(o) == as->section &&
-            !strcmp(o->shape.name, v->shape.name) &&
-            (moved.step == UNKNOWN ? from < 0 || o->step >= t->values[from].step
-                                   : o->step == moved.step))
-            from = i;
-    }
+    Moved moved;
+    const int from = taken_from(p, v, as->section, &moved);
     if (from < 0) return !moved.by || moved.step < 0;
-    if (same_layout(&t->values[from].shape, &v->shape)) return true;
+    if (same_layout(&p->c->t->values[from].shape, &v->shape)) return true;
     as->by = moved.by;
     as->coll = moved.coll;
     as->from = row_of[from];
@@ -379,20 +414,22 @@ static int wrong_next(const ShardPen *p, const TraceValue *v) {
 static int value_rows(ShardPen *p, Row *row) {
     const Trace *t = p->c->t;
     int n = stack_rows(p, row), *row_of = ARENA_ARRAY(p->c->arena, int, t->n_values + 1);
-    for (int sec = SEC_VALUES; sec < SECTIONS; sec++)
+    const char **on = ARENA_ARRAY(p->c->arena, const char *, t->n_values + 1);
+    for (int sec = SEC_VALUES; sec < SECTIONS; sec++) {
+        if (two_columns(p)) find_moves_on(p, sec, on); /* else no row stands behind another */
         for (int i = 0, start = n; i < t->n_values; i++) {
             const TraceValue *v = &t->values[i];
-            if ((p->layer >= 0 && v->layer != p->layer) || v->shape.nd == 0 || section_of(v) != sec)
-                continue;
-            if (trace_param(t, v->shape.name)) continue;
+            if (!stands(p, v, sec)) continue;
             Row as = {.s = &v->shape,
                       .section = sec,
                       .wrong = wrong_number(p->wrong, v->step) ? v->step : -1,
                       .next = wrong_next(p, v),
+                      .on = on[i],
                       .from = -1};
             if (tell_apart(p, v, row_of, &as))
                 row_of[i] = add_row(p, row, &n, start, &as, short_name(p->c->arena, t, v, sec));
         }
+    }
     return n;
 }
 
@@ -403,7 +440,6 @@ typedef struct {
     int left, right; /* right: -1: none */
     bool pair;
 } Line;
-static bool two_columns(const ShardPen *p) { return p->w >= NARROW; }
 /* The first row that is moved from row i and stands in no line; -1: none. */
 static int follower(const Row *row, int n, int i, const bool *placed) {
     for (int k = i + 1; k < n; k++)

@@ -398,11 +398,11 @@ static void timeline_of_shared_experts(void **state) {
     cost_simulate(r.t, hardware_find(a, r.d, "h100-sxm", NULL, (Loc){0}));
     RenderOptions o = options("timeline");
     const char *words = picture(a, r.t, &o, FORMAT_SVG);
-    says(words, "\nshared w1 w3\n");
-    says(words, "\ndx, dw: shared w3 w1\n");
+    says(words, "\nshared w1, w3\n");
+    says(words, "\ndx, dw: shared w3, w1\n");
     says(words, "\ndx, dw: router gate\n");
     says(words, "\ndx, dw: shared w2\n");
-    says(words, "\ndx w2 dw2\n");
+    says(words, "\ndx w2, dw2\n");
     assert_null(strstr(words, "dexperts")); /* the three of the experts were one word */
     says(picture(a, r.t, &o, FORMAT_TEXT), "\ndw2 ");
     words = picture(a, r.t, &o, FORMAT_SVG);

@@ -70,8 +70,9 @@ static bool in_pairs(const Narrow *k, int n) {
                 k[i + 1].x->gradient && !strcmp(k[i].x->product, k[i + 1].x->product);
     return pairs;
 }
-/* "wq wk wv", "dx w2 dw2", of several matrices "dx, dw: wv wk wq"; what stands three times "add ×
- * 3"; brief: by what each is called where room is short. */
+/* "wq, wk, wv" (above a rule "wk wv" reads as one word), "dx w2, dw2", of several matrices "dx, dw:
+ * wv, wk, wq"; what stands three times "add × 3"; brief: by what each is called where room is
+ * short. */
 static const char *run_text(Arena *a, const Narrow *k, int n, bool brief) {
     const bool pairs = in_pairs(k, n);
     Str s = str_new(a);
@@ -80,14 +81,15 @@ static const char *run_text(Arena *a, const Narrow *k, int n, bool brief) {
         const TimeEvent *x = k[i].x, *before = i ? k[i - 1].x : NULL;
         if (pairs) {
             same = 2;
-            str_addf(&s, " %s", unsaid(x->product, before ? before->product : NULL));
+            str_addf(&s, "%s %s", i ? "," : "",
+                     unsaid(x->product, before ? before->product : NULL));
             continue;
         }
         while (i + same < n && !strcmp(x->name, k[i + same].x->name)) same++;
         const bool cut = brief && strcmp(x->brief, x->name) != 0;
         /* a word for two things says neither: "moment" of the first and the second */
         if (cut && before && !strcmp(before->brief, x->brief)) return "";
-        str_addf(&s, "%s%s", i ? " " : "",
+        str_addf(&s, "%s%s", i ? ", " : "",
                  cut ? x->brief : unsaid(x->name, before ? before->name : NULL));
         if (same > 1) str_addf(&s, " × %d", same);
     }
@@ -193,15 +195,17 @@ void above_lay(const TimePen *p, const Stave *v, Above *out) {
     for (int i = 0; i < others.n; i++) name_parts(p, &others.run[i], out);
 }
 void above_draw(const TimePen *p, const Stave *v, const Above *names) {
-    const double size = stave_size(p), rule = v->y - 3.5;
+    const double size = stave_size(p), rule = v->y - 3, foot = v->y - 0.5;
     for (int i = 0; i < names->n; i++) {
         const AboveName *k = &names->name[i];
         const double y = v->y - 7 - STAVE_STEP * k->row;
         if (!k->text) continue;
         scene_begin(p->s, k->row ? "callout" : "leader", k->row ? "callout" : "leader", k->text);
         scene_text(p->s, k->at.a, y, (TextLook){ALIGN_LEFT, size, REGULAR, ROLE_INK}, k->text);
-        scene_segment(p->s, (Pt){k->run.a, rule}, (Pt){k->run.b, rule}, ROLE_SECOND, 1)->ground =
-            true;
+        /* a bracket over the kernels: a bare rule reads as a line under the words */
+        Pt pt[4] = {{k->run.a, foot}, {k->run.a, rule}, {k->run.b, rule}, {k->run.b, foot}};
+        Mark *m = scene_line(p->s, pt, 4, ROLE_SECOND, 1);
+        m->bend = 0, m->ground = true;
         if (k->row) scene_segment(p->s, (Pt){k->lead, rule}, (Pt){k->lead, y + 4}, ROLE_SECOND, 1);
         scene_end(p->s);
     }

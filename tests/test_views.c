@@ -903,6 +903,92 @@ static void rows_fold_by_modules(void **state) {
     }
 }
 
+/* What a row of the picture is called: the first words of its group, all runs of them. */
+static const char *called(Arena *a, const Scene *s, const Group *g) {
+    for (int i = g->first; i < g->last; i++) {
+        const Mark *m = &s->marks[i];
+        Str name = str_new(a);
+        for (int k = 0; m->kind == MARK_TEXT && k < m->n_run; k++) str_add(&name, m->run[k].s);
+        if (m->kind == MARK_TEXT) return name.s;
+    }
+    return "";
+}
+/* No two rows of one value read alike: each says which use of a value, which pass, which hop or
+ * which copy it is of. Rows of parts ("MoE +1") have a count. */
+static void rows_are_told_apart(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan, *says[3];
+    } row[] = {{"plans/bugs/02-bias-on-every-rank.yaml", {"net2 · linear", "net2 · bias"}},
+               {"plans/bugs/24-mean-of-means.yaml",
+                {"gradient after output · via target logit",
+                 "gradient after output · via sum of exp", "gradient after output · sum of 2"}},
+               {"plans/bugs/30-recompute-skips-a-collective.yaml",
+                {"wq · again", "wo · ReduceScatter, for backward"}},
+               {"plans/bugs/57-token-range-of-another-group.yaml", {"moe.list · AllToAll"}},
+               {"plans/bugs/60-a-hop-left-out.yaml", {"wv · Shift, 2 of 3", "wv · Shift, 3 of 3"}},
+               {"plans/bugs/81-last-experts-on-no-rank.yaml",
+                {"gradient of moe.dispatched · via w3", "gradient of moe.dispatched · via w1",
+                 "gradient of moe.dispatched · sum of 2"}}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        PlanRun r = run_file(a, row[i].plan, &(PipelineOptions){.execute = true, .threads = 1});
+        run_must_be(&r, "different");
+        RenderOptions o = options("errors");
+        Scene *page[32];
+        assert_int_equal(render_pages(r.t, r.d, &o, a, page), 1);
+        const Scene *s = page[0];
+        const char **name = ARENA_ARRAY(a, const char *, s->n_groups + 1);
+        bool seen[3] = {false};
+        int n = 0;
+        for (int g = 0; g < s->n_groups; g++) {
+            if (strcmp(s->groups[g].what, "row")) continue;
+            name[n] = called(a, s, &s->groups[g]);
+            if (strstr(name[n], " +")) continue;
+            for (int k = 0; k < n; k++)
+                if (!strcmp(name[k], name[n])) fail_msg("%s: '%s' twice", row[i].plan, name[n]);
+            for (int k = 0; k < 3 && row[i].says[k]; k++)
+                seen[k] |= !strcmp(name[n], row[i].says[k]);
+            n++;
+        }
+        for (int k = 0; k < 3 && row[i].says[k]; k++)
+            if (!seen[k]) fail_msg("%s: no row '%s'", row[i].plan, row[i].says[k]);
+        arena_free(a);
+    }
+}
+/* A rank that has nothing of a wrong value is not told to be right. */
+static void who_has_none_is_not_right(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = run_file(a, "plans/bugs/70-a-send-left-out.yaml",
+                         &(PipelineOptions){.execute = true, .threads = 1});
+    ErrMap m;
+    assert_true(errors_map(a, r.t, &m));
+    assert_int_equal(m.first->state[1], ERR_FIRST);
+    assert_int_equal(m.first->state[0], ERR_NONE); /* it sends */
+    arena_free(a);
+}
+/* The panel says which line of the plan is to blame, of mistakes in what ranks read and of labels
+ * that belong to no module, too; a value without its layer has all of its name. */
+static void the_line_to_blame(void **state) {
+    (void)state;
+    static const char *const plan[][2] = {{"01-output-left-partial.yaml", "13"},
+                                          {"22-loss-without-its-sums.yaml", "7"},
+                                          {"24-mean-of-means.yaml", "10"},
+                                          {"51-routed-experts-not-summed.yaml", "14"}};
+    for (int i = 0; i < 4; i++) {
+        Arena *a = arena_new();
+        PlanRun r = run_file(a, arena_printf(a, "plans/bugs/%s", plan[i][0]),
+                             &(PipelineOptions){.execute = true, .threads = 1});
+        RenderOptions o = options("errors");
+        const char *w = picture(a, r.t, &o, FORMAT_SVG);
+        says(w, arena_printf(a, "Plan line %s:%s\n", plan[i][0], plan[i][1]));
+        says_not(w, "The key");
+        if (i == 3) says(w, "The first wrong value is moe.routed,");
+        arena_free(a);
+    }
+}
+
 /* 1024 ranks: those of which every check says the same are one column, and no wrong rank hides in a
  * right column. */
 static void ranks_fold_into_classes(void **state) {
@@ -1595,6 +1681,9 @@ int main(void) {
         cmocka_unit_test(wrong_values_are_followed),
         cmocka_unit_test(rows_fold_by_modules),
         cmocka_unit_test(ranks_fold_into_classes),
+        cmocka_unit_test(rows_are_told_apart),
+        cmocka_unit_test(who_has_none_is_not_right),
+        cmocka_unit_test(the_line_to_blame),
         cmocka_unit_test(long_names_fit),
         cmocka_unit_test(ranges_cover),
         cmocka_unit_test(shards_print_ranges),

@@ -10,12 +10,20 @@
 
 static bool wrong(ErrState s) { return s >= ERR_FIRST; }
 
+/* The collective that makes what step `step` does, with others or alone; NULL: none does. */
+static const TraceCollective *carried(const Trace *t, int step) {
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (c->step == step) return c;
+        for (int k = 0; k < c->n_with; k++)
+            if (c->with[k] == step) return c;
+    }
+    return NULL;
+}
 static const char *how_made(const Trace *t, int step) {
-    for (int i = 0; i < t->n_collectives; i++)
-        if (t->collectives[i].step == step) {
-            const CollWord *w = coll_word(t->collectives[i].op);
-            return w ? w->name : t->collectives[i].op;
-        }
+    const TraceCollective *c = step < 0 ? NULL : carried(t, step);
+    const CollWord *w = c ? coll_word(c->op) : NULL;
+    if (c) return w ? w->name : c->op;
     for (int i = 0; i < t->n_moves; i++)
         if (t->moves[i].step == step)
             return text_same(t->moves[i].op, "identity") ? "passed on"
@@ -51,6 +59,17 @@ static void set_state(ErrRow *r, int col, ErrState s) {
     if (s > r->worst_state) r->worst_state = s;
 }
 
+/* A failure says of the others that have the value too: they are within the bound. Of a value that
+ * is received, or made, by one stage of a pipeline no other rank has any. */
+static void set_right(const ErrMap *m, ErrRow *r, const TraceCheck *k) {
+    const TraceValue *v = words_find_value(m->t, k->value, k->step);
+    const bool known = v && v->step == k->step && v->shape.n_local > 0;
+    for (int64_t q = 0; q < m->t->ranks; q++) {
+        const int c = m->column[q];
+        const bool has = !known || words_find_local(&v->shape, q);
+        if (has && r->state[c] < ERR_RIGHT) r->state[c] = ERR_RIGHT;
+    }
+}
 /* What one check says about its ranks, and a failure about the others: they are within the bound.
  * `f` (NULL: nothing is known) has just seen it. */
 static void add_check(ErrMap *m, ErrRow *r, const TraceCheck *k, const Follow *f) {
@@ -72,8 +91,7 @@ static void add_check(ErrMap *m, ErrRow *r, const TraceCheck *k, const Follow *f
         double e = fail ? rank_error(k, rank) : NAN;
         if (fail && !(r->error[col] >= e)) r->error[col] = isnan(e) ? r->error[col] : e;
     }
-    for (int c = 0; fail && c < m->n_columns; c++)
-        if (r->state[c] < ERR_RIGHT) r->state[c] = ERR_RIGHT;
+    if (fail) set_right(m, r, k);
     for (int64_t q = 0; fail && f && q < m->t->ranks; q++)
         if (r->state[m->column[q]] == ERR_RIGHT && follow_wrong(f, q))
             r->state[m->column[q]] = ERR_AFTER;
@@ -406,7 +424,7 @@ static void join(Arena *arena, ErrMap *m, ErrRow *a, const ErrRow *b) {
         if (b->state[c] > a->state[c]) a->state[c] = b->state[c];
         if (!(a->error[c] >= b->error[c]) && !isnan(b->error[c])) a->error[c] = b->error[c];
     }
-    a->worst = NULL;
+    a->worst = NULL, a->by = NULL;
     if (b->beside && a->beside) join(arena, m, a->beside, b->beside);
     if (!b->beside || a->beside) return;
     a->beside = ARENA_NEW(arena, ErrRow);
@@ -476,7 +494,7 @@ static void fold_regions(Arena *a, ErrMap *m, ErrWidth w, bool right, int rows) 
                      (k == all || !errors_same_region(of[i], of[k]));
         bool own = r->planted || wrong(r->worst_state);
         if (!of[i].name || (k - i == 1 && (own || !whole))) continue;
-        r->name = of[i].name, r->before = of[i].before, r->to = NULL;
+        r->name = of[i].name, r->before = of[i].before, r->to = r->by = NULL;
         if (r->values > 1) r->how = arena_printf(a, "+%d", r->values - 1);
     }
 }
@@ -568,5 +586,9 @@ const char *errors_plan_line(Arena *a, const Trace *t, const TraceCheck *k) {
         }
     const TraceParam *own = k->step < 0 ? trace_param(t, k->value) : NULL;
     if (own && own->line > 0) file = own->file, line = own->line;
+    /* what no record has a line of: that of the finding, which is of the first wrong value */
+    for (int i = 0; line <= 0 && i < t->n_diags && k == first_failure(t); i++)
+        if (text_same(t->diags[i].code, "E0501"))
+            file = t->diags[i].loc.file, line = t->diags[i].loc.line;
     return line > 0 ? arena_printf(a, "%s:%d", file ? words_file(file) : "plan", line) : NULL;
 }

@@ -23,6 +23,7 @@ typedef struct ErrRow {
     const char *name;   /* "layers.0.o_proj"; of values of one part that, "layers.0.attention" */
     const char *before; /* of a part: what is done there, "backward: "; NULL: a value */
     const char *how;    /* "AllReduce", "claim"; NULL: computed */
+    const char *by;     /* what tells it from rows that read alike: "via w1"; NULL: none does */
     const char *to, *to_before; /* name and before of the last that it stands for, where they are
                                    not of one part; NULL: it is of one */
     const char *planted;        /* the mistake that the plan plants here: "scale: 4"; NULL: none */

@@ -2,7 +2,7 @@
  * in step order) over ranks (columns, folded above 64), and a panel: the first wrong value, its
  * cause, the evidence, the line of the plan. A right plan gets the same map and is told so. Refuses
  * a trace without checks: nothing is right that was not run. */
-#include "render/errors/errors.h"
+#include "render/errors/twins.h"
 #include "render/furniture/views.h"
 #include <math.h>
 #include <stdlib.h>
@@ -100,6 +100,7 @@ static const char *row_tip(ErrPen *p, const ErrRow *r) {
     if (r->how && *r->how == '+')
         tip_add(&tip, "and", arena_printf(p->a, "%s more values, the worst is shown", r->how + 1));
     else if (r->how) tip_add(&tip, "by", r->how);
+    tip_add(&tip, "which", r->by);
     tip_add(&tip, "planted here", r->planted);
     tip_add(&tip,
             r->projected ? "largest error, of products and sums in projections" : "largest error",
@@ -168,11 +169,13 @@ static const char *value_label(const ErrPen *p, const char *name) {
     const char *before, *word = value_word(p, name, &before);
     return *before ? arena_printf(p->a, "%s%s", before, word) : word;
 }
-/* "dwq", "d gate", as the timeline has it, of a row that is one gradient; NULL: it is not. */
+/* "dwq", "d gate", "dy w2" of what w2 gives, as the timeline has it, of a row that is one gradient;
+ * NULL: it is not. */
 static const char *gradient_word(const ErrPen *p, const ErrRow *r) {
     const ValueName k = words_value_name(p->a, p->c->t, r->name);
     const char *before, *word = value_word(p, r->name, &before);
-    return k.gradient && !k.after && !r->before && !r->to ? words_gradient(p->a, word) : NULL;
+    if (!k.gradient || r->before || r->to) return NULL;
+    return k.after ? arena_printf(p->a, "dy %s", word) : words_gradient(p->a, word);
 }
 /* Of a part of the model its name (`before` says what is done there), of a value the plan's. */
 static const char *part_label(const ErrPen *p, const char *before, const char *name) {
@@ -184,8 +187,11 @@ static const char *row_label(const ErrPen *p, const ErrRow *r) {
     return r->to ? arena_printf(p->a, "%s … %s", own, part_label(p, r->to_before, r->to)) : own;
 }
 
-/* What stands behind a name: " · AllReduce", " +4" of a row that stands for four more values. */
-static const char *joined(Arena *a, const char *how) {
+/* What stands behind a name: " · AllReduce, over dp", " · via w1", " +4" of a row that stands for
+ * four more values; `how` is its own, or shorter. */
+static const char *joined(Arena *a, const char *how, const ErrRow *r) {
+    if (how && r->by) return arena_printf(a, " · %s, %s", how, r->by);
+    if (!how) return r->by ? arena_printf(a, " · %s", r->by) : "";
     return arena_printf(a, *how == '+' ? " %s" : " · %s", how);
 }
 
@@ -204,7 +210,7 @@ static void row_name(ErrPen *p, const ErrRow *r, double y) {
     bool first = r->worst_state == ERR_FIRST, later = r->worst_state > ERR_FIRST;
     const char *how =
         r->values > 1 && !r->how ? arena_printf(p->a, "%d pieces", r->values) : r->how;
-    how = how ? joined(p->a, how) : "";
+    how = joined(p->a, how, r);
     int weight = first ? BOLD : REGULAR;
     double size = p->name_size, hw = scene_width(p->s, size, REGULAR, how), room = p->left - 12;
     const char *planted = planted_words(p, r);
@@ -215,7 +221,11 @@ static void row_name(ErrPen *p, const ErrRow *r, double y) {
     if (hw + pw + lw > room && pw > room * 0.4)
         planted = " · planted", pw = scene_width(p->s, size, SEMIBOLD, planted);
     if (hw + pw + lw > room && r->how)
-        how = joined(p->a, coll_code(r->how)), hw = scene_width(p->s, size, REGULAR, how);
+        how = joined(p->a, coll_code(r->how), r), hw = scene_width(p->s, size, REGULAR, how);
+    if (hw + pw + lw > room && r->by && r->planted) { /* that tells it from others, too */
+        how = r->how ? arena_printf(p->a, " · %s", coll_code(r->how)) : "";
+        hw = scene_width(p->s, size, REGULAR, how);
+    }
     room -= pw;
     double most = fmax(room * 0.55, room - lw);
     if (hw > most)
@@ -314,8 +324,7 @@ static void draw_round(ErrPen *p, const ErrRow *r, double y) {
     if (!what) return;
     scene_begin(p->s, "round", arena_printf(p->a, "round-%lld", (long long)r->round + 1), what);
     scene_segment(p->s, (Pt){p->x, y}, (Pt){p->x + maps_width(p), y}, ROLE_SECOND, 1);
-    const char *label =
-        arena_printf(p->a, "%s%s", row_label(p, r), r->how ? joined(p->a, r->how) : "");
+    const char *label = arena_printf(p->a, "%s%s", row_label(p, r), joined(p->a, r->how, r));
     double room = p->left - 24 - scene_width(p->s, p->name_size, BOLD, label);
     if (scene_width(p->s, 12, SEMIBOLD, what) <= room)
         scene_text(p->s, p->x, y + p->row / 2 + 4, (TextLook){ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK},
@@ -594,7 +603,7 @@ static void panel_wrong(Panel *q) {
     Arena *a = q->p->a;
     const char *line = errors_plan_line(a, m->t, k), *how = NULL;
     for (int i = 0; i < m->n; i++)
-        if (&m->row[i] == m->first) how = m->first->how;
+        if (&m->row[i] == m->first) how = m->first->how ? m->first->how : m->first->by;
     const char *planted = m->first ? m->first->planted : NULL;
     const TextLook set = {ALIGN_LEFT, 12, planted ? SEMIBOLD : REGULAR,
                           planted ? ROLE_FAIL : ROLE_SECOND};
@@ -633,7 +642,7 @@ static void panel_wrong(Panel *q) {
             arena_printf(a, k->n_terms && q->p->preset == PRESET_SLIDE ? "%s" : "Plan line %s",
                          file),
             2, 0);
-    else if (planted) say(q, body, "The key `faults` of the plan.", 2, 0);
+    else if (planted) say(q, body, arena_printf(a, "The plan says `%s`.", planted), 2, 0);
 }
 
 static void panel_right(Panel *q) {
@@ -852,7 +861,9 @@ static void measure(ErrPen *p, double room) {
     p->left = 60;
     for (int i = 0; i < n; i++) {
         const ErrRow *r = &p->map.row[i];
-        const char *how = r->how ? joined(p->a, r->how) : r->values > 1 ? " · 000 pieces" : "";
+        const char *how = r->how || r->by ? joined(p->a, r->how, r)
+                          : r->values > 1 ? " · 000 pieces"
+                                          : "";
         double w =
             scene_width(p->s, 12, BOLD,
                         arena_printf(p->a, "%s%s%s", row_label(p, r), how, planted_words(p, r))) +
@@ -894,6 +905,9 @@ static bool prepare(const ViewCall *c, ErrPen *p) {
     p->twin = u && errors_pair(c->arena, c->t, u, &p->map, &p->other, &p->left_over);
     if (p->twin || errors_map(c->arena, c->t, &p->map)) {
         p->layer = one_layer(p);
+        const char **label = ARENA_ARRAY(p->a, const char *, p->map.n + 1);
+        for (int i = 0; i < p->map.n; i++) label[i] = row_label(p, &p->map.row[i]);
+        errors_tell_apart(p->a, &p->map, label);
         return true;
     }
     if (c->t->verdict && !strcmp(c->t->verdict, "invalid")) {
@@ -1025,7 +1039,7 @@ static const char *text_number(ErrPen *p, double v) {
 }
 /* A row: the step's own error, the distance behind it, a sign per rank, and these beside. */
 static void text_row(ErrPen *p, const ErrRow *r, Widths k, Str *s) {
-    const char *how = r->how          ? joined(p->a, r->how)
+    const char *how = r->how || r->by ? joined(p->a, r->how, r)
                       : r->values > 1 ? arena_printf(p->a, ", %d", r->values)
                                       : "";
     if (r->planted) how = arena_printf(p->a, "%s · planted", how);

@@ -372,7 +372,8 @@ static const char *group_of(const char *path) {
  * and what is no matrix; NULL: the module's is its name. */
 static const char *own_name(const TraceParam *p) {
     const char *own = words_leaf(p->plan_name);
-    bool only = !*own || !strcmp(own, "weight") || !strcmp(own, "bias");
+    /* "scale": what torchtune calls the weight of a norm */
+    bool only = !*own || !strcmp(own, "weight") || !strcmp(own, "bias") || !strcmp(own, "scale");
     return !only && (p->compute.nd != 2 || is_router(p)) ? own : NULL;
 }
 const char *words_weight(Arena *a, const char *module, const TraceParam *p) {
@@ -422,11 +423,20 @@ const char *words_value_path(Arena *a, const Trace *t, const char *name, const c
     return k.before;
 }
 
+/* "moe.list" of "layers.0.moe.list": its leaf alone says little. */
+static const char *without_layer(const char *path) {
+    static const char layers[] = "layers.";
+    if (strncmp(path, layers, sizeof layers - 1)) return path;
+    const char *number = path + sizeof layers - 1, *dot = number + strspn(number, "0123456789");
+    return dot > number && *dot == '.' ? dot + 1 : path;
+}
 const char *words_wrong_value(Arena *a, const Trace *t, const char *name, bool brief) {
     const bool param = trace_param(t, name) != NULL; /* "weight" alone would be its leaf */
     const ValueName k = words_value_name(a, t, name);
     const char *verb = k.gradient ? "is the " : k.after ? "comes " : "is ";
-    return arena_printf(a, "%s%s%s", verb, k.before, brief && !param ? k.brief : k.path);
+    const bool module = k.after || trace_param(t, subject_of(name).of); /* which says it in brief */
+    const char *own = module ? k.brief : without_layer(k.path);
+    return arena_printf(a, "%s%s%s", verb, k.before, brief && !param ? own : k.path);
 }
 
 const char *words_style(const char *style) {

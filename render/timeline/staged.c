@@ -165,7 +165,7 @@ const char *timeline_totals(const ViewCall *c, const Timeline *t, int n) {
     str_addf(&r, " + idle %s.", part[3]);
     if (s->comm > 0)
         str_addf(&r, " Communication within its stages %s; messages between stages are idle time.",
-                 timeline_hidden_text(s->comm, s->hidden, s->beside, a));
+                 timeline_hidden_text(s->comm, s->hidden, s->beside, part[1], a));
     str_add(&r, once_a_step(t, a));
     return r.s;
 }

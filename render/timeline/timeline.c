@@ -573,12 +573,6 @@ int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, TimeFo
 
 /* ---- sentences ---- */
 
-const char *percent_text(Arena *a, double part, double whole) {
-    double p = whole > 0 ? 100 * part / whole : 0;
-    if (p > 0 && p < 0.05) return "< 0.1 %";
-    return p >= 99.95 || p == 0 ? arena_printf(a, "%.0f %%", p) : arena_printf(a, "%.1f %%", p);
-}
-
 const char *timeline_ranks(const Timeline *t, Arena *a) {
     return arena_printf(a, "%s %s", rankset_count(&t->ranks) == 1 ? "rank" : "ranks",
                         rankset_text(&t->ranks, a));
@@ -660,12 +654,14 @@ const char *timeline_plain_title(const ViewCall *c, const Timeline *t, int n) {
     return *who ? arena_printf(a, "%s%s", who, how) : words_capital(a, how);
 }
 
-const char *timeline_hidden_text(double comm, double hidden, double beside, Arena *a) {
+const char *timeline_hidden_text(double comm, double hidden, double beside, const char *exposed,
+                                 Arena *a) {
     const char *more = beside > 0 ? arena_printf(a, ", and %s is behind other communication",
                                                  percent_text(a, beside, comm))
                                   : "";
     return arena_printf(a, "%s, of which %s is hidden (computing while communicating)%s",
-                        time_text(comm, a), percent_text(a, hidden, comm), more);
+                        comm_text(comm, hidden, beside, exposed, a), percent_text(a, hidden, comm),
+                        more);
 }
 /* Where each step began when all ranks had ended the one before, nothing is hidden. What is left is
  * slices and views, which no event stands for, and waiting. */
@@ -682,7 +678,8 @@ static const char *measured_totals(const Timeline *x, Arena *a) {
     if (other) str_addf(&r, " + %s of slices, and of waiting for ranks that take longer", part[2]);
     str_add(&r, ".");
     if (beside)
-        str_addf(&r, " Communication %s.", timeline_hidden_text(s->comm, s->hidden, s->beside, a));
+        str_addf(&r, " Communication %s.",
+                 timeline_hidden_text(s->comm, s->hidden, s->beside, part[1], a));
     return r.s;
 }
 /* What a span is the time of: the records have one micro-batch of a step that has several. */
@@ -713,7 +710,8 @@ const char *timeline_plain_totals(const ViewCall *c, const Timeline *t, int n) {
     if (s->waiting > 0) str_addf(&r, " + waiting for other ranks %s", part[2]);
     str_add(&r, ".");
     if (s->comm > 0)
-        str_addf(&r, " Communication %s.", timeline_hidden_text(s->comm, s->hidden, s->beside, a));
+        str_addf(&r, " Communication %s.",
+                 timeline_hidden_text(s->comm, s->hidden, s->beside, part[1], a));
     const Timeline *most = most_waiting(t, n);
     if (n > 1 && most->sum.waiting > s->waiting)
         str_addf(&r, " Of its %s %s wait%s %s for others.", time_text(most->sum.span, a),

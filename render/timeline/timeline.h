@@ -105,8 +105,9 @@ const char *timeline_totals(const ViewCall *c, const Timeline *t, int n);
 const char *timeline_plain_title(const ViewCall *c, const Timeline *t, int n);
 const char *timeline_plain_totals(const ViewCall *c, const Timeline *t, int n);
 /* "5 ms, of which 40 % is hidden (computing while communicating), and 3 % is behind other
- * communication", of seconds in which something is sent. */
-const char *timeline_hidden_text(double comm, double hidden, double beside, Arena *a);
+ * communication", of seconds in which something is sent; behind a sum whose part `exposed` is. */
+const char *timeline_hidden_text(double comm, double hidden, double beside, const char *exposed,
+                                 Arena *a);
 /* "rank 3", "ranks 0,1" of a class; timeline_who: "modelled, ranks 0,1" where both stand side by
  * side. */
 const char *timeline_ranks(const Timeline *t, Arena *a);
@@ -123,6 +124,4 @@ typedef struct {
 } TimeItem;
 /* The lines of a pipeline, of n classes; returns how many. */
 int timeline_items(const ViewCall *c, const Timeline *t, int n, TimeItem **out);
-/* "12.3 %" of the whole; "0 %" where there is none. */
-const char *percent_text(Arena *a, double part, double whole);
 #endif

@@ -430,10 +430,11 @@ static void report_time(Cli *c, const Trace *t) {
     str_addf(&c->text, "  %s = compute %s + exposed communication %s", span, part[0], part[1]);
     if (s.waiting > 0) str_addf(&c->text, " + waiting for other ranks %s", part[2]);
     if (s.comm > 0)
-        str_addf(&c->text, "; %.0f %% of %s of communication is hidden", 100 * s.hidden / s.comm,
-                 time_text(s.comm, a));
+        str_addf(&c->text, "; %s of %s of communication is hidden",
+                 percent_text(a, s.hidden, s.comm),
+                 comm_text(s.comm, s.hidden, s.beside, part[1], a));
     if (s.beside > 0)
-        str_addf(&c->text, ", %.0f %% behind other communication", 100 * s.beside / s.comm);
+        str_addf(&c->text, ", %s behind other communication", percent_text(a, s.beside, s.comm));
     if (differ)
         str_addf(&c->text, "; on the %s, ranks %s", busiest ? "busiest" : "last to end",
                  rankset_text(slowest, a));

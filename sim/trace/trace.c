@@ -190,54 +190,66 @@ const char *time_text(double seconds, Arena *arena) {
     snprintf(digits, sizeof digits, "%.12g", v);
     return three_digits(strtod(digits, NULL), unit[u], arena);
 }
-/* Seconds as whole numbers of 10^-decimals of a unit. */
-static int64_t time_ticks(double seconds, double unit, int decimals) {
-    return llround(seconds * unit * pow(10, decimals));
+/* A sum of n times in a unit of which `per_second` make a second. */
+typedef struct {
+    const double *part;
+    int n;
+    double sum, per_second;
+} TimeSum;
+enum { MOST_DECIMALS = 6 };
+/* Seconds as whole numbers of 10^-decimals of the unit. */
+static int64_t time_ticks(const TimeSum *s, double seconds, int decimals) {
+    return llround(seconds * s->per_second * pow(10, decimals));
 }
 static const char *ticks_text(int64_t ticks, int decimals, const char *unit, Arena *arena) {
     return arena_printf(arena, "%.*f %s", decimals, (double)ticks / pow(10, decimals), unit);
+}
+/* Decimals with which a number above 0 shows three digits, as it does where it stands alone. */
+static int decimals_alone(double v) {
+    int n = 2;
+    for (; v < 0.9995 && n < MOST_DECIMALS; v *= 10) n++;
+    for (; v >= 9.995 && n > 0; v /= 10) n--;
+    return n;
+}
+static bool is_told(const TimeSum *s, int i) { return s->part[i] > 1e-9 * s->sum; }
+/* As many as each part needs to show the digits that it has alone, as long as the sum has five at
+ * most, and one that is not 0 in any case. */
+static int sum_decimals(const TimeSum *s) {
+    const int own = s->sum > 0 ? decimals_alone(s->sum * s->per_second) : 0, most = own + 2;
+    int decimals = own;
+    for (int i = 0; i < s->n; i++) {
+        if (!is_told(s, i)) continue;
+        const int alone = decimals_alone(s->part[i] * s->per_second);
+        if (alone > decimals) decimals = alone < most ? alone : most;
+        while (decimals < MOST_DECIMALS && !time_ticks(s, s->part[i], decimals)) decimals++;
+    }
+    return decimals;
+}
+/* Rounded parts; what rounding leaves is the first one's. False: that is then off by a whole tick.
+ */
+static bool sum_ticks(const TimeSum *s, int decimals, int64_t *ticks) {
+    int64_t rest = time_ticks(s, s->sum, decimals);
+    for (int i = 0; i < s->n; i++) rest -= ticks[i] = time_ticks(s, s->part[i], decimals);
+    ticks[0] += rest;
+    const double exact = s->part[0] * s->per_second * pow(10, decimals);
+    return fabs((double)ticks[0] - exact) < 1 - 1e-6 && (ticks[0] > 0) == is_told(s, 0);
 }
 const char *time_sum_text(const double *part, int n, const char **out, Arena *arena) {
     static const struct {
         const char *name;
         double per_second;
     } unit[] = {{"s", 1}, {"ms", 1e3}, {"µs", 1e6}, {"ns", 1e9}};
-    enum { MOST_DECIMALS = 6 };
-    double sum = 0;
-    int u = 0, decimals = 0, largest = 0;
-    for (int i = 0; i < n; i++) {
-        sum += part[i];
-        if (part[i] > part[largest]) largest = i;
-    }
-    while (u < 3 && sum != 0 && sum * unit[u].per_second < 0.9995) u++;
-    double shown = sum * unit[u].per_second;
-    decimals = shown == 0 ? 0 : shown < 9.995 ? 2 : shown < 99.95 ? 1 : 0;
-    for (int i = 0; i < n; i++)
-        while (decimals < MOST_DECIMALS && part[i] > 1e-9 * sum &&
-               !time_ticks(part[i], unit[u].per_second, decimals))
-            decimals++;
-    /* each part is rounded down, and those that lost most go up: none is off by a whole tick */
-    int64_t all = time_ticks(sum, unit[u].per_second, decimals), rest = all;
-    double *left = ARENA_ARRAY(arena, double, n + 1);
+    enum { TRIES = 4 };
+    TimeSum s = {part, n, 0, 1};
+    int u = 0;
+    for (int i = 0; i < n; i++) s.sum += part[i];
+    while (u < 3 && s.sum != 0 && s.sum * unit[u].per_second < 0.9995) u++;
+    s.per_second = unit[u].per_second;
     int64_t *ticks = ARENA_ARRAY(arena, int64_t, n + 1);
-    for (int i = 0; i < n; i++) {
-        const double exact = part[i] * unit[u].per_second * pow(10, decimals);
-        ticks[i] = (int64_t)floor(exact + 1e-6);
-        if (!ticks[i] && part[i] > 1e-9 * sum) ticks[i] = 1;
-        left[i] = exact - (double)ticks[i];
-        rest -= ticks[i];
-    }
-    for (; rest > 0; rest--) {
-        int most = 0;
-        for (int i = 1; i < n; i++) /* of those that lost the same the largest, then the first */
-            if (left[i] > left[most] + 1e-6 ||
-                (left[i] > left[most] - 1e-6 && part[i] > part[most]))
-                most = i;
-        ticks[most]++, left[most]--;
-    }
-    ticks[largest] += rest;
+    int decimals = sum_decimals(&s);
+    for (int i = 1; i < TRIES && !sum_ticks(&s, decimals, ticks); i++) decimals++;
     for (int i = 0; i < n; i++) out[i] = ticks_text(ticks[i], decimals, unit[u].name, arena);
-    return ticks_text(all, decimals, unit[u].name, arena);
+    return ticks_text(time_ticks(&s, s.sum, decimals), decimals, unit[u].name, arena);
 }
 static bool is_collective(const Trace *t, int step) {
     for (int i = 0; i < t->n_collectives; i++)

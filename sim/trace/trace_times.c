@@ -145,3 +145,11 @@ TraceTimes trace_times_of(const Trace *t, int64_t rank) {
     free(e);
     return s;
 }
+const char *percent_text(Arena *a, double part, double whole) {
+    double p = whole > 0 ? 100 * part / whole : 0;
+    if (p > 0 && p < 0.05) return "< 0.1 %";
+    return p >= 99.95 || p == 0 ? arena_printf(a, "%.0f %%", p) : arena_printf(a, "%.1f %%", p);
+}
+const char *comm_text(double comm, double hidden, double beside, const char *exposed, Arena *a) {
+    return hidden + beside <= 1e-9 * comm ? exposed : time_text(comm, a);
+}

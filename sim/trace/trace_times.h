@@ -29,6 +29,11 @@ TraceTimes trace_times_of(const Trace *t, int64_t rank);
 /* The class of ranks that a step's time is told of: of those that are the last to end, the one that
  * waits for others least. `busiest`: no other waits less. NULL without events. */
 const RankSet *trace_slowest(const Trace *t, bool *busiest);
+/* How long is sent in all, as it stands behind a sum of which `exposed` is a part's text: where
+ * nothing is hidden or beside it is that part, in the same digits. */
+const char *comm_text(double comm, double hidden, double beside, const char *exposed, Arena *a);
+/* "12.3 %" of the whole, "< 0.1 %"; "0 %" where there is none. */
+const char *percent_text(Arena *a, double part, double whole);
 /* Of the stream of compute, not a collective. */
 bool trace_is_compute(const TraceEvent *e);
 #endif

@@ -918,7 +918,9 @@ static void two_plans_show_their_difference(void **state) {
         int marked, all; /* on the left */
     } row[] = {{true, "timeline", "collective", 2, 2},  {true, "timeline", "compute", 4, 16},
                {true, "shards", "weight", 0, 5},        {true, "shards", "values", 2, 8},
-               {false, "timeline", "collective", 0, 2}, {false, "shards", "values", 0, 8}};
+               {false, "timeline", "collective", 0, 2}, {false, "shards", "values", 0, 8},
+               {true, "memory", "memory", 1, 1},        {true, "memory", "value", 1, 4},
+               {false, "memory", "memory", 0, 1},       {false, "memory", "value", 0, 4}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Arena *a = arena_new();
         PlanRun r[2];
@@ -944,7 +946,11 @@ static void two_plans_show_their_difference(void **state) {
         Scene *page[32];
         assert_true(render_pages(r[0].t, r[0].d, &o, a, page) > 0);
         int all, marked = unlike_groups(page[0], row[i].what, false, &all);
-        const bool key = strstr(words_of(a, r[0].t, o), "not so in the other plan") != NULL;
+        const char *w = words_of(a, r[0].t, o);
+        const bool key = strstr(w, "not so in the other plan") != NULL;
+        if (!strcmp(row[i].view, "memory") && row[i].sp) /* by how much, each seen from its side */
+            says(w, "\nCompared with the other plan: activations +"),
+                says(w, "\nCompared with the other plan: activations −");
         if (marked != row[i].marked || all != row[i].all || key != row[i].sp)
             fail_msg("%s: %d of %d %ss are marked, key %d", row[i].view, marked, all, row[i].what,
                      key);

@@ -402,6 +402,15 @@ static void entry_words(Scene *s, Pt *at, double k, const char *text) {
     scene_end(s);
 }
 
+double figure_key_width(Scene *s, int mark) {
+    return 36 + scene_width(s, 12, REGULAR, keys[mark].text);
+}
+double figure_key(Scene *s, Pt at, int mark) {
+    const double x = at.x;
+    scene_begin(s, "key", keys[mark].text, NULL);
+    entry_words(s, &at, keys[mark].draw(s, at.x, at.y), keys[mark].text);
+    return at.x - x;
+}
 double figure_legend(Scene *s, Band at, unsigned marks) {
     static const char product[] = "one group over several axes";
     static const unsigned either = 1u << LEGEND_COLL | 1u << LEGEND_MESSAGE;

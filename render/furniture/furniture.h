@@ -95,6 +95,10 @@ typedef struct {
 /* The heavy line under what the figure of the other plan does not show (`diff A B`): from `at`, w
  * px long. */
 void figure_unlike(Scene *s, Pt at, double w, unsigned *legend);
+/* One entry of the legend with its left end at `at`, beside a key of the view's own; returns its
+ * width. */
+double figure_key(Scene *s, Pt at, int mark);
+double figure_key_width(Scene *s, int mark);
 /* The legend of these marks (bits 1 << LEGEND_...) under a hairline at y; returns the y under it.
  * What the figure has in the colour of a product of axes is found among the marks that it has so
  * far. */

@@ -52,7 +52,54 @@ typedef struct {
     int n_ways;
     const WrongList *wrong;
     int64_t longest, highest; /* bytes of the longest bar and of the peak, the peer's too */
+    MemClass *far;            /* of the peer; NULL: there is none */
+    int n_far;
+    const MemLife **far_alive; /* what lives at its peak */
+    int n_far_alive;
 } MemPen;
+
+/* ---- beside another plan ---- */
+
+/* Has no rank of the plan beside as much of that kind, as far as is printed? */
+static bool kind_unlike(const MemPen *p, const MemClass *m, int kind) {
+    if (!p->far || m->bytes[kind] <= 0) return false;
+    const char *own = bytes_text(m->bytes[kind], p->a);
+    for (int i = 0; i < p->n_far; i++)
+        if (!strcmp(own, bytes_text(p->far[i].bytes[kind], p->a))) return false;
+    return true;
+}
+static bool any_unlike(const MemPen *p) {
+    for (int i = 0; i < p->n; i++)
+        for (int k = 0; k < MEM_KINDS; k++)
+            if (kind_unlike(p, &p->cls[i], k)) return true;
+    return false;
+}
+/* Does the plan beside hold no such value of that size at its peak? */
+static bool alive_unlike(const MemPen *p, const MemLife *l) {
+    if (!p->far_alive) return false;
+    for (int i = 0; i < p->n_far_alive; i++)
+        if (p->far_alive[i]->bytes == l->bytes &&
+            !strcmp(p->far_alive[i]->v->shape.name, l->v->shape.name))
+            return false;
+    return true;
+}
+static const char *signed_bytes(Arena *a, int64_t bytes) {
+    return arena_printf(a, "%s%s", bytes < 0 ? "−" : "+",
+                        bytes_text(bytes < 0 ? -bytes : bytes, a));
+}
+/* "Compared with the other plan: parameters +497 KiB, activations −301 KiB; in all +196 KiB": of
+ * the fullest rank of each; "": both hold the same. */
+static const char *difference_words(const MemPen *p) {
+    const MemClass *own = &p->cls[0], *far = p->far;
+    Str s = str_new(p->a);
+    for (int k = 0; far && k < MEM_KINDS; k++)
+        if (strcmp(bytes_text(own->bytes[k], p->a), bytes_text(far->bytes[k], p->a)) != 0)
+            str_addf(&s, "%s %s %s",
+                     s.n ? "," : "Compared with the other plan:", memory_inks[k].name,
+                     signed_bytes(p->a, own->bytes[k] - far->bytes[k]));
+    if (s.n) str_addf(&s, "; in all %s", signed_bytes(p->a, own->total - far->total));
+    return s.n ? s.s : "";
+}
 
 static const char *ranks_words(MemPen *p, const MemClass *m) {
     long long n = (long long)rankset_count(&m->ranks);
@@ -177,6 +224,13 @@ static void draw_segments(MemPen *p, const MemClass *m, const Bars *b, double y)
     if (over)
         scene_rect(p->s, (Area){cap, y - 2, end - cap, h + 4}, 0,
                    (Look){ROLE_NONE, ROLE_FAIL, 2.5});
+    at = x;
+    for (int k = 0; k < MEM_KINDS; k++) {
+        const double part = (double)m->bytes[k] * per_byte;
+        unsigned used = 0; /* the key of this view says it */
+        if (kind_unlike(p, m, k)) figure_unlike(p->s, (Pt){at, y + h + 2}, fmax(part, 2), &used);
+        at += part;
+    }
 }
 
 static void draw_bar(MemPen *p, const MemRow *row, const Bars *b, double y) {
@@ -206,7 +260,8 @@ static void draw_bar(MemPen *p, const MemRow *row, const Bars *b, double y) {
         scene_runs(p->s, (Pt){p->x, y + 4}, ALIGN_LEFT, 13, run, many ? 2 : 1);
         scene_runs(p->s, (Pt){p->x + p->w, y + 4}, ALIGN_RIGHT, 15, total, n_total);
         draw_segments(p, m, b, y + 13);
-        scene_text(p->s, p->x, y + 55, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+        scene_text(p->s, p->x, y + 55 + 3 * (p->far != NULL),
+                   (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                    scene_fit(p->s, arena_printf(p->a, "%s %s", rest, live), p->w, 12, REGULAR));
     } else {
         scene_text(p->s, p->x, y + 11, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK}, who);
@@ -279,6 +334,10 @@ static double draw_key(MemPen *p, double y) {
                    memory_inks[k].name);
         x += w + 22;
     }
+    if (any_unlike(p)) {
+        if (x > p->x && x + figure_key_width(p->s, LEGEND_UNLIKE) > p->x + p->w) x = p->x, y += 22;
+        figure_key(p->s, (Pt){x, y - 4}, LEGEND_UNLIKE);
+    }
     scene_end(p->s);
     return y + 24;
 }
@@ -338,6 +397,11 @@ static double draw_bars(MemPen *p, double y) {
     }
     for (int i = 0; i < p->n_ways; i++) draw_way(p, &p->way[i], &b, ways + WAY_PITCH * i);
     y = y1 + (p->limit ? 52 : 34);
+    const char *line[3], *differs = difference_words(p);
+    const TextColumn column = {p->w, 12.5, REGULAR, 3, NULL};
+    const int lines = *differs ? scene_wrap(p->s, differs, column, line) : 0;
+    for (int i = 0; i < lines; i++, y += 17)
+        scene_text(p->s, p->x, y + 4, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK}, line[i]);
     if (n == p->n_rows) return y;
     for (int i = 0; i < n; i++) left -= p->row[i].classes;
     scene_textf(p->s, p->x, y, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK},
@@ -495,6 +559,8 @@ static double draw_alive(MemPen *p, double x, double y, double w) {
             p->s, "value", arena_printf(p->a, "alive-%s", name),
             arena_printf(p->a, "%s %s\nmade at step: %s\nbytes: %s", name, shape, from, bytes));
         double nw = alive_name(p, (Pt){x, y}, name, fmax(90, room - sw - 10));
+        unsigned used = 0;
+        if (alive_unlike(p, l[i])) figure_unlike(p->s, (Pt){x, y + 3}, nw, &used);
         if (nw + 10 + sw <= room)
             scene_text(p->s, x + nw + 10, y, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                        shape);
@@ -748,7 +814,8 @@ static Scene *memory_page(MemPen *p, bool upper, bool lower) {
 static int64_t peak_of(const MemCourse *c, const MemTime *m) {
     return m->n ? m->at_peak : c->at_peak;
 }
-/* Two figures side by side have one scale, so that lengths and heights compare. */
+/* Two figures side by side have one scale, so that lengths and heights compare; and each knows what
+ * the other has. */
 static void scale_as_peer(MemPen *p) {
     p->longest = p->cls[0].total;
     p->highest = peak_of(&p->course, &p->time);
@@ -759,6 +826,9 @@ static void scale_as_peer(MemPen *p) {
     int n = memory_classes(p->a, p->c->peer->t, &cls);
     int64_t rank = memory_rank(p->c->o->rank, cls, n);
     if (n == 0 || !memory_course(p->a, p->c->peer->t, rank, &course)) return;
+    p->far = cls, p->n_far = n;
+    if (course.exact && p->course.exact)
+        p->n_far_alive = memory_alive(p->a, &course, course.peak, &p->far_alive);
     if (cls[0].total > p->longest) p->longest = cls[0].total;
     memory_time(p->a, p->c->peer->t, &course, &time);
     if (peak_of(&course, &time) > p->highest) p->highest = peak_of(&course, &time);

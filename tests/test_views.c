@@ -143,7 +143,13 @@ static void bands_are_drawn(void **state) {
     says(svg, arena_printf(a, "most alive on rank 0: %s, after step %d", bytes_text(c.at_peak, a),
                            c.peak));
     r = run_file(a, "plans/shape-only/llama3.1-405b-8192.yaml", &(PipelineOptions){.events = true});
-    says(picture(a, r.t, &o, FORMAT_SVG), "the most in each layer");
+    /* many layers that hold the same: one of them, step by step, with the peak and its parts */
+    words = picture(a, r.t, &o, FORMAT_SVG);
+    says(words, "by step of layer 0; the other 125 hold the same");
+    says(words, "\nlayer 0, attention\n"), says(words, "\nlayer 0, MLP\n");
+    assert_true(memory_course(a, r.t, 0, &c));
+    says(words, arena_printf(a, "\npeak %s at step %d\n", bytes_text(c.at_peak, a), c.peak));
+    says_not(words, "layers 0 to");
     arena_free(a);
 }
 /* What the title says of live values: the bytes of all that have the name it says, and of their

@@ -35,6 +35,7 @@ typedef enum { MEM_OWN, MEM_OTHER, MEM_AFTER } MemTurn;
 typedef struct {
     int64_t rank;
     int n_steps, n_life, peak; /* peak: the step */
+    int from;                  /* first step of what is shown of it, from which `peak` counts */
     MemLife *life;
     MemTurn *turn; /* by step */
     int64_t *live, *grad, *all,

@@ -17,7 +17,19 @@ typedef struct {
 } BandPen;
 
 static double step_x(const BandPen *p, int step) {
-    return p->plot.x + p->plot.w * step / p->m->n_steps;
+    return p->plot.x + p->plot.w * (step - p->m->from) / p->m->n_steps;
+}
+/* The bands of what is shown, cut off at its ends. */
+static int shown_bands(const BandPen *p, BandLevel level, MemBand **out) {
+    const int from = p->m->from, to = from + p->m->n_steps;
+    int n = memory_bands(p->c->arena, p->c->t, to, level, out), kept = 0;
+    for (int i = 0; i < n; i++) {
+        MemBand b = (*out)[i];
+        if (b.from < from) b.from = from;
+        if (b.to > to) b.to = to;
+        if (b.from < b.to) (*out)[kept++] = b;
+    }
+    return kept;
 }
 static double name_width(const BandPen *p, const MemBand *b, BandLevel level, int form) {
     return scene_width(p->s, p->size, REGULAR, memory_band_name(p->c->arena, b, level, form));
@@ -42,7 +54,7 @@ static BandLevel readable(const BandPen *p) {
     BandLevel level = BAND_PARTS;
     for (; level < BAND_PASSES; level++) {
         MemBand *b;
-        int n = memory_bands(p->c->arena, p->c->t, p->m->n_steps, level, &b);
+        int n = shown_bands(p, level, &b);
         if (stands(p, b, n, level, false) || stands(p, b, n, level, true)) break;
     }
     return level;
@@ -54,7 +66,7 @@ static const char *band_tip(const BandPen *p, const MemBand *b, BandLevel level)
     const char *name = memory_band_name(a, b, level, false);
     int most = b->from;
     for (int i = b->from; i < b->to; i++)
-        if (m->all[i] > m->all[most]) most = i;
+        if (m->all[i - m->from] > m->all[most - m->from]) most = i;
     Str s = str_new(a);
     if (level == BAND_PASSES) str_add(&s, name);
     else str_addf(&s, "%s, %s", phase_text(b->pass), name);
@@ -62,13 +74,13 @@ static const char *band_tip(const BandPen *p, const MemBand *b, BandLevel level)
             b->to - b->from > 1 ? arena_printf(a, "%d to %d", b->from, b->to - 1)
                                 : arena_printf(a, "%d", b->from));
     tip_add(&s, arena_printf(a, "most alive on rank %lld", (long long)m->rank),
-            arena_printf(a, "%s, after step %d", bytes_text(m->all[most], a), most));
+            arena_printf(a, "%s, after step %d", bytes_text(m->all[most - m->from], a), most));
     return s.s;
 }
 
 static void draw_row(const BandPen *p, BandLevel level, double y) {
     MemBand *b;
-    int n = memory_bands(p->c->arena, p->c->t, p->m->n_steps, level, &b);
+    int n = shown_bands(p, level, &b);
     bool brief = !stands(p, b, n, level, false);
     for (int i = 0; i < n; i++) {
         double x = step_x(p, b[i].from), w = step_x(p, b[i].to) - x;
@@ -89,7 +101,7 @@ static void draw_row(const BandPen *p, BandLevel level, double y) {
 static double draw_leaders(const BandPen *p, BandLevel level, double y) {
     enum { LEADER = 5, APART = 8 };
     MemBand *b;
-    int n = memory_bands(p->c->arena, p->c->t, p->m->n_steps, level, &b), named = 0;
+    int n = shown_bands(p, level, &b), named = 0;
     const bool brief = !stands(p, b, n, level, false);
     double free_x = p->plot.x - 24;
     for (int i = 0; i < n; i++) {
@@ -116,7 +128,7 @@ double memory_draw_bands(const ViewCall *c, Scene *s, const MemCourse *m, Area p
     BandPen p = {c, s, m, plot, fmax(11.5, s->min_size)};
     MemBand *pass;
     BandLevel level = readable(&p);
-    int rows = 0, passes = memory_bands(c->arena, c->t, m->n_steps, BAND_PASSES, &pass);
+    int rows = 0, passes = shown_bands(&p, BAND_PASSES, &pass);
     double y = plot.y + plot.h + 25, named = 0;
     if (passes == 0) return 0;
     if (passes > 1) draw_row(&p, BAND_PASSES, y), rows++;

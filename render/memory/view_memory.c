@@ -44,8 +44,9 @@ typedef struct {
     int n;
     MemRow *row;
     int n_rows;
-    MemCourse course;
-    MemTime time; /* n: 0 where the course is by step */
+    MemCourse course, shown; /* shown: what is drawn of it, all or one layer that stands for all */
+    int layer, alike;        /* the one; how many others hold the same, 0: all is drawn */
+    MemTime time;            /* n: 0 where the course is by step */
     int64_t capacity,
         limit; /* of the machine; as drawn: 0 where the bars would be too short beside it */
     MemWay way[MEM_WAYS]; /* what else the rank could hold, beside a single figure */
@@ -417,6 +418,41 @@ typedef struct {
     double x, y, w, h, top;
 } Plot;
 
+/* Does the rank hold the same after each of n steps from x on and from y on, as far as there are
+ * any? */
+static bool same_course(const MemCourse *c, int x, int y, int n) {
+    if (x < 0 || y < 0) return false;
+    for (int i = 0; i < n && y + i < c->n_steps; i++)
+        if (c->live[x + i] != c->live[y + i] || c->grad[x + i] != c->grad[y + i] ||
+            c->all[x + i] != c->all[y + i])
+            return false;
+    return true;
+}
+/* What is drawn: where the steps are too many, and all layers hold the same, that of the peak. The
+ * first step of the first layer, and the last of the last, may lie outside of it. */
+static void find_shown(MemPen *p) {
+    MemCourse *c = &p->shown;
+    MemBand *b;
+    *c = p->course;
+    if (c->n_steps <= MAX_STEPS || p->time.n) return;
+    const int n = memory_bands(p->a, p->c->t, c->n_steps, BAND_LAYERS, &b);
+    if (n < 3) return;
+    const int steps = b[1].to - b[1].from;
+    b[0].from = b[0].to - steps;
+    int at = -1;
+    for (int i = 0; i < n; i++) {
+        if (b[i].first_layer < 0 || b[i].pass != b[0].pass ||
+            (i + 1 < n && b[i].to - b[i].from != steps) ||
+            !same_course(c, b[1].from, b[i].from, steps))
+            return;
+        if (c->peak >= b[i].from && c->peak < b[i].from + steps)
+            at = b[i].from, p->layer = b[i].first_layer;
+    }
+    if (at < 0) return;
+    c->from = at, c->n_steps = steps, c->peak -= at;
+    c->live += at, c->grad += at, c->all += at;
+    p->alike = n - 1;
+}
 /* Steps that are drawn as one: bin b has those from at[b] to before at[b + 1]. Where there are too
  * many, the parts outside layers and the layers themselves are one each, so that layers that are
  * alike look alike; if that is no picture either, so many steps each. */
@@ -425,7 +461,7 @@ typedef struct {
     const char *words; /* "by step" */
 } Bins;
 static Bins make_bins(const MemPen *p) {
-    int steps = p->course.n_steps, n = steps <= MAX_STEPS ? steps : MAX_BINS;
+    int steps = p->shown.n_steps, n = steps <= MAX_STEPS ? steps : MAX_BINS;
     MemBand *layer;
     int layers = steps <= MAX_STEPS ? 0 : memory_bands(p->a, p->c->t, steps, BAND_LAYERS, &layer);
     bool by_layer = layers >= MIN_BINS && layers <= MAX_STEPS;
@@ -433,7 +469,10 @@ static Bins make_bins(const MemPen *p) {
     Bins b = {n, ARENA_ARRAY(p->a, int, n + 1), ", by step"};
     for (int i = 0; i <= n; i++)
         b.at[i] = !by_layer ? (int)((int64_t)i * steps / n) : i < n ? layer[i].from : steps;
-    if (by_layer) b.words = "; the most in each layer";
+    if (p->alike)
+        b.words = arena_printf(p->a, ", by step of layer %d; the other %d hold the same", p->layer,
+                               p->alike);
+    else if (by_layer) b.words = "; the most in each layer";
     else if (n < steps)
         b.words = arena_printf(p->a, "; largest of %d steps each", (steps + n - 1) / n);
     return b;
@@ -443,7 +482,7 @@ static Bins make_bins(const MemPen *p) {
 static void draw_area(MemPen *p, const int64_t *v, const Plot *plot, Role fill, bool line) {
     const double x = plot->x, y = plot->y, w = plot->w, h = plot->h;
     const Bins bin = make_bins(p);
-    int n = p->course.n_steps, bins = bin.n;
+    int n = p->shown.n_steps, bins = bin.n;
     Pt *pt = ARENA_ARRAY(p->a, Pt, 2 * bins + 2);
     for (int b = 0; b < bins; b++) {
         int64_t max = 0;
@@ -466,7 +505,7 @@ static bool copies_made(const MemCourse *c) {
 
 /* Returns the height of what stands under the ticks. */
 static double draw_course(MemPen *p, double x, double y, double w, double h) {
-    const MemCourse *c = &p->course;
+    const MemCourse *c = &p->shown;
     MemScale s = memory_scale(p->highest, 5);
     double top = fmax(1, (double)p->highest), size = p->preset == PRESET_SLIDE ? 12 : 11.5;
     scene_begin(p->s, "course", "course",
@@ -486,7 +525,7 @@ static double draw_course(MemPen *p, double x, double y, double w, double h) {
     for (int i = 0; i < c->n_steps; i += step)
         scene_textf(p->s, i ? x + w * (i + 0.5) / c->n_steps : x, y + h + 17,
                     (TextLook){i ? ALIGN_MIDDLE : ALIGN_LEFT, size, REGULAR, ROLE_TICK}, "%s%d",
-                    i ? "" : "step ", i);
+                    i ? "" : "step ", i + c->from);
     double px = x + w * (c->peak + 0.5) / c->n_steps, py = y + h - h * (double)c->at_peak / top;
     scene_circle(p->s, px, py, 4, (Look){ROLE_PAPER, ROLE_INK, 2});
     /* without, a reader of a backward pass looks for them */
@@ -494,7 +533,7 @@ static double draw_course(MemPen *p, double x, double y, double w, double h) {
                            ? ", before the first gradient of a parameter"
                            : "",
                *text = arena_printf(p->a, "peak %s at step %d%s", bytes_text(c->at_peak, p->a),
-                                    c->peak, bare);
+                                    c->peak + c->from, bare);
     double half = scene_width(p->s, 12.5, SEMIBOLD, text) / 2;
     scene_text(p->s, fmin(fmax(px, x + half), x + w - half), py - 10,
                (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK}, text);
@@ -607,6 +646,8 @@ static double draw_lower(MemPen *p, double y, bool alone) {
     double tw = scene_textf(p->s, p->x, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK},
                             "Live bytes of rank %lld", (long long)p->course.rank);
     double room = p->w - tw - 14;
+    if (p->alike && scene_width(p->s, 12, REGULAR, words) > room)
+        words = arena_printf(p->a, "layer %d; the other %d hold the same", p->layer, p->alike);
     if (scene_width(p->s, 12, REGULAR, words) <= room)
         scene_text(p->s, p->x + tw + 14, y + 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                    words);
@@ -837,7 +878,7 @@ static void scale_as_peer(MemPen *p) {
 /* The capacity is drawn where the bars are not too short to read beside it; several are there to be
  * compared. */
 static void set_limit(MemPen *p) {
-    const int most = p->n_ways ? 3 : 20;
+    const int most = p->n_ways || p->n_rows > 1 || p->far ? 3 : 20;
     p->limit = p->capacity > most * p->longest ? 0 : p->capacity;
 }
 
@@ -859,6 +900,7 @@ static bool prepare(const ViewCall *c, MemPen *p) {
         return false;
     }
     memory_time(c->arena, c->t, &p->course, &p->time);
+    find_shown(p);
     scale_as_peer(p);
     p->capacity = memory_capacity(c->t);
     set_limit(p);

@@ -1297,7 +1297,7 @@ static void test_moved_words(void **state) {
     for (size_t k = 0; k < sizeof moved / sizeof *moved; k++)
         if (!strstr(rows, moved[k])) fail_msg("no %s in\n%s", moved[k], rows);
     /* boxes too narrow for their names: both gradients of three matrices have one label */
-    says(svg_words(a, render_text(r.t, r.d, &o, FORMAT_SVG, a, &n)), "dx, dw: wv wk wq");
+    says(svg_words(a, render_text(r.t, r.d, &o, FORMAT_SVG, a, &n)), "dx, dw: wv, wk, wq");
     arena_free(a);
 }
 /* What a kernel is filled with follows from what it does: products with weights and attention are

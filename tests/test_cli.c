@@ -2226,7 +2226,7 @@ static void test_draw_formats(void **state) {
     expect_code(RUN("draw", plan, "--view", "memory", "--format", "chrome", "-o", in("m.json")), 2,
                 "", "view 'memory' has no Chrome trace, these have: timeline");
     expect_code(RUN("draw", plan, "-o", in("m.json")), 2, "",
-                "view 'block' has no JSON, these have: timeline, memory, pipeline");
+                "view 'block' has no JSON, these have: timeline, memory, pipeline, sweep");
     expect_code(RUN("draw", plan, "--view", "memory", "--format", "json", "--theme", "dark"), 2, "",
                 "--theme is for pictures, and this is json");
     assert_int_equal(access(in("m.json"), F_OK), -1);

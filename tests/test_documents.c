@@ -139,6 +139,54 @@ static void test_figures(void **state) {
     assert_int_equal(json_get(none, "figure")->kind, JSON_NULL);
     assert_string_equal(json_get(json_get(none, "diagnostics")->item[0], "code")->s, "E0101");
 }
+/* A sweep: its parts add up, the plan's own batch and mesh are there once, with what the document
+ * of `check` says of memory and time. */
+static void check_sweep(const Json *s, const Json *plan) {
+    const Json *all = json_get(s, "batches"), *ways = json_get(s, "ways"),
+               *legal = json_get(ways, "legal"), *count = json_get(ways, "count");
+    int own = 0;
+    for (int i = 0; i < all->n; i++) {
+        const Json *b = all->item[i], *parts = json_get(b, "parts");
+        int64_t sum = 0;
+        for (int p = 0; p < parts->n; p++) sum += parts->value[p]->i;
+        assert_int_equal(sum, number(b, "bytes"));
+        if (i) assert_true(number(b, "batch") > number(all->item[i - 1], "batch"));
+        assert_int_equal(json_get(b, "fits")->b, number(b, "bytes") <= number(s, "capacity"));
+        if (!json_get(b, "own")->b) continue;
+        own++;
+        assert_int_equal(number(b, "bytes"), number(json_get(plan, "memory"), "peak"));
+    }
+    assert_int_equal(own, 1);
+    if (count->kind == JSON_NULL) assert_int_equal(legal->n, 0);
+    else assert_int_equal(count->i, legal->n + number(ways, "refused"));
+    for (int i = own = 0; i < legal->n; i++) {
+        const Json *w = legal->item[i];
+        assert_float_equal(real(w, "compute") + real(w, "exposed") + real(w, "waiting") +
+                               real(w, "idle"),
+                           real(w, "span"), 1e-8);
+        if (i) assert_true(real(w, "span") >= real(legal->item[i - 1], "span"));
+        if (!json_get(w, "own")->b) continue;
+        own++;
+        assert_int_equal(number(w, "bytes"), number(json_get(plan, "memory"), "peak"));
+        assert_float_equal(real(w, "span"), real(json_get(plan, "time"), "span"), 1e-8);
+    }
+    assert_int_equal(own, legal->n > 0);
+}
+static void test_sweep(void **state) {
+    (void)state;
+    static const char *const plans[] = {"plans/20-llama3-8b-fsdp-tp.yaml",
+                                        "plans/01-column-row-mlp.yaml",
+                                        "plans/05-llama3-8b-tp4-sp.yaml"};
+    int code;
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        const Json *plan =
+                       json_get(DOCUMENT(&code, "check", "--static", plans[i]), "plans")->item[0],
+                   *s = json_get(DOCUMENT(&code, "draw", plans[i], "--view", "sweep"), "figure");
+        assert_int_equal(code, 0);
+        check_sweep(s, plan);
+        assert_int_equal(json_get(s, "rows")->b, i == 1);
+    }
+}
 /* The idle time of a rank is the closed form of even stages, and what is added to it. Actions of
  * all schedules stand in the document, as long as they take, and make its sums. */
 static void check_schedule(const Json *s, int64_t parts) {
@@ -433,19 +481,13 @@ static void test_schema_notices(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schema_notices),
-        cmocka_unit_test(test_every_plan),
-        cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_no_end),
-        cmocka_unit_test(test_pipeline),
-        cmocka_unit_test(test_run),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_diff),
-        cmocka_unit_test(test_explain),
-        cmocka_unit_test(test_explain_words),
-        cmocka_unit_test(test_import),
+        cmocka_unit_test(test_schema_notices), cmocka_unit_test(test_every_plan),
+        cmocka_unit_test(test_lists),          cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_sweep),          cmocka_unit_test(test_no_end),
+        cmocka_unit_test(test_pipeline),       cmocka_unit_test(test_run),
+        cmocka_unit_test(test_refused),        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_diff),           cmocka_unit_test(test_explain),
+        cmocka_unit_test(test_explain_words),  cmocka_unit_test(test_import),
     };
     return cmocka_run_group_tests(tests, start, end);
 }

@@ -35,7 +35,7 @@ enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8, BY_MEASURED = 16, BY
     V(roofline, "when it is compute-bound: FLOPs per byte against the machine", BY_RANK,           \
       VIEW_TIMES, NULL)                                                                            \
     V(sweep, "memory against the batch, and the same ranks cut in other ways", 0,                  \
-      VIEW_TIMES | VIEW_OTHERS, NULL)                                                              \
+      VIEW_TIMES | VIEW_OTHERS | VIEW_JSON, view_sweep_json)                                       \
     V(mesh, "ranks, axes and groups, for 1 to thousands of ranks", BY_RANK, VIEW_TIMES, NULL)
 
 /* view_NAME fills page[] and returns the number of pages; 0 and a diagnostic if the trace has
@@ -48,6 +48,7 @@ VIEWS(ROW)
 const char *view_memory_json(const ViewCall *c);
 const char *view_timeline_json(const ViewCall *c);
 const char *view_pipeline_json(const ViewCall *c);
+const char *view_sweep_json(const ViewCall *c);
 /* Chrome trace JSON of the events; NULL and a diagnostic if there are none. */
 const char *chrome_text(const ViewCall *c);
 #endif

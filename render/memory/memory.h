@@ -87,4 +87,6 @@ typedef struct {
 MemScale memory_scale(int64_t most, int ticks);
 /* Bytes of memory that the trace's line about the hardware states ("80 GB memory"); 0: none. */
 int64_t memory_capacity(const Trace *t);
+/* Adds what lies there by kind as one JSON object: {"parameters":1024,...}. */
+void memory_add_parts(Str *s, const int64_t bytes[MEM_KINDS]);
 #endif

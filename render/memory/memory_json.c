@@ -10,13 +10,17 @@ static const char *const keys[MEM_KINDS] = {[MEM_PARAMS] = "parameters",
                                             [MEM_ACTS] = "activations",
                                             [MEM_GATHERED] = "gathered"};
 
+void memory_add_parts(Str *s, const int64_t bytes[MEM_KINDS]) {
+    for (int k = 0; k < MEM_KINDS; k++)
+        str_addf(s, "%s\"%s\":%lld", k ? "," : "{", keys[k], (long long)bytes[k]);
+    str_add(s, "}");
+}
 /* The ranks of a class, and what they hold at the peak. */
 static void add_class(Str *s, Arena *a, const MemClass *m) {
-    str_addf(s, "\n  {\"ranks\":%s,\"step\":%d,\"bytes\":%lld,\"parts\":{",
+    str_addf(s, "\n  {\"ranks\":%s,\"step\":%d,\"bytes\":%lld,\"parts\":",
              trace_ranks_json(&m->ranks, a), m->step, (long long)m->total);
-    for (int k = 0; k < MEM_KINDS; k++)
-        str_addf(s, "%s\"%s\":%lld", k ? "," : "", keys[k], (long long)m->bytes[k]);
-    str_add(s, "}}");
+    memory_add_parts(s, m->bytes);
+    str_add(s, "}");
 }
 /* The same over the modelled time of a pipeline. */
 static void add_time(Str *s, const MemTime *m) {

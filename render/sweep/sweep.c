@@ -93,8 +93,7 @@ static const char *batch_title(const Sweep *s) {
                             batch_name(s, 0), needs(s), too_much(s, 0));
     if (s->fits == s->n)
         return arena_printf(a, "Fits up to %s, the largest that was tried", batch_name(s, last));
-    return arena_printf(a, "Fits up to %s; %s %s %s more", batch_name(s, s->fits - 1),
-                        batch_name(s, s->fits), needs(s), too_much(s, s->fits));
+    return arena_printf(a, "Fits up to %s", batch_name(s, s->fits - 1));
 }
 const char *sweep_title(const Sweep *s) {
     const char *more = sweep_fastest(s);

@@ -32,7 +32,8 @@ typedef struct {
     SweepBatch at[SWEEP_BATCHES];
     int64_t ended;         /* with this batch there is no plan to be had; 0: none was refused */
     int n_ways, illegal;   /* legal ones, fastest first; how many are none */
-    int64_t ways, n_fixed; /* how many there are; of how many axes the size is kept */
+    int64_t ways, n_fixed; /* how many there are, counted up to SWEEP_WAYS + 1; of how many axes the
+                              size is kept */
     SweepWay way[SWEEP_WAYS];
 } Sweep;
 
@@ -41,19 +42,22 @@ bool sweep_read(Sweep *s, const ViewCall *c);
 static inline bool sweep_fits(const Sweep *s, int64_t bytes) {
     return !s->capacity || bytes <= s->capacity;
 }
+/* Is there another way to cut the ranks beside which the plan's can stand? */
+static inline bool sweep_compares(const Sweep *s) { return s->n_ways > 1; }
 /* What the fullest rank of a trace holds at its peak, in all and of each kind; -1: nothing is
  * recorded. */
 int64_t sweep_held(const Trace *t, int64_t bytes[MEM_KINDS]);
 /* Fills ways, of a sweep whose batches are read: none where the plan has fewer than two axes that
  * can be cut anew, or more than SWEEP_WAYS ways to do it. */
 void sweep_read_ways(Sweep *s);
-/* "of 6 ways to cut 8 ranks dp=2 tp=4 is the fastest that fits: 1.2 ms"; NULL: there is one. */
+/* "of 6 ways to cut 8 ranks dp=2 tp=4 is the fastest that fits: 1.2 ms, the plan's 1.4 ms"; NULL:
+ * there is one. */
 const char *sweep_fastest(const Sweep *s);
 /* What is counted of ways, `left` of which have no room; "" where there is none. */
 const char *sweep_ways_words(const Sweep *s, int left);
 /* "step", "step of one micro-batch": what the time is of. */
 const char *sweep_span(const Sweep *s);
-/* "Fits up to batch 64; batch 128 needs 12.3 GiB more; of 6 ways ..." */
+/* "Fits up to batch 64; of 6 ways ..." */
 const char *sweep_title(const Sweep *s);
 /* What is counted, and what is not drawn: `hidden` batches and `left` ways have no room. */
 const char *sweep_totals(const Sweep *s, int hidden, int left);

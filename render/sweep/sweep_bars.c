@@ -5,7 +5,7 @@
 #include <math.h>
 
 enum { LEFT = 52, HEAD = 26, OVER = 36, UNDER = 52, PITCH = 62, WIDEST = 72, TICKS = 6 };
-enum { DIGIT = 8, BETWEEN = 20 }; /* of the numbers under bars */
+enum { THIN = 3, DIGIT = 8, BETWEEN = 20 }; /* of the numbers under bars */
 typedef struct {
     Scene *s;
     const Sweep *w;
@@ -93,22 +93,23 @@ static const char *bar_tip(const BarPen *q, const SweepBatch *b) {
 }
 static void draw_stack(const BarPen *q, const SweepBatch *b, double x) {
     const double foot = q->plot.y + q->plot.h, top = fmin(place(q, (double)b->total), foot - 1);
-    double at = foot;
+    double at = foot, below = 0; /* what lies under it */
     for (int k = 0; k < MEM_KINDS; k++) {
         const double part = (double)b->bytes[k] * q->per_byte;
         if (b->bytes[k] <= 0) continue;
-        scene_rect(
-            q->s, (Area){x, at - part, q->bar, part}, 0,
-            (Look){memory_inks[k].fill, at < foot ? ROLE_PAPER : ROLE_NONE, at < foot ? 1 : 0});
-        at -= part;
+        scene_rect(q->s, (Area){x, at - part, q->bar, part}, 0,
+                   (Look){memory_inks[k].fill, ROLE_NONE, 0});
+        if (fmin(part, below) > THIN) /* a line of paper would hide thinner ones */
+            scene_segment(q->s, (Pt){x, at}, (Pt){x + q->bar, at}, ROLE_PAPER, 1);
+        at -= part, below = part;
     }
-    scene_rect(q->s, (Area){x, top, q->bar, foot - top}, 0,
+    const bool fits = sweep_fits(q->w, b->total);
+    const double cap = fits ? top : place(q, (double)q->w->capacity);
+    scene_rect(q->s, (Area){x, cap, q->bar, foot - cap}, 0,
                (Look){ROLE_NONE, ROLE_WEIGHT_LINE, 1.25});
-    if (sweep_fits(q->w, b->total)) return;
-    const double cap = place(q, (double)q->w->capacity);
+    if (fits) return;
     scene_hatch(q->s, (Area){x, top, q->bar, cap - top}, ROLE_PAPER, 7, 2);
-    scene_rect(q->s, (Area){x - 2, top, q->bar + 4, cap - top}, 0,
-               (Look){ROLE_NONE, ROLE_FAIL, 2.5});
+    scene_rect(q->s, (Area){x, top, q->bar, cap - top}, 0, (Look){ROLE_NONE, ROLE_FAIL, 2.5});
 }
 /* Words over a line of the grid stand on a patch of paper. */
 static void draw_words(const BarPen *q, double mid, double y, TextLook look, const char *text) {

@@ -2,12 +2,13 @@
 #include "render/sweep/sweep_rows.h"
 #include <math.h>
 
-enum { HEAD = 26, KEY_H = 26, PITCH = 27, BAR = 17, MOST = 36, SIZE = 12, PARTS = 4 };
+enum { HEAD = 26, KEY_H = 26, PITCH = 27, BAR = 17, HIGH = 26, MOST = 54, SIZE = 12, PARTS = 4 };
 typedef struct {
     Scene *s;
     const Sweep *w;
     Arena *a;
     double label, bar, per_second, pitch; /* x of the labels and the bars, units per second */
+    double high;                          /* of a bar */
 } RowPen;
 /* What a step's time is made of. */
 static const struct {
@@ -76,7 +77,7 @@ static const char *row_tip(const RowPen *q, const SweepWay *w) {
     return s.s;
 }
 static void draw_row(const RowPen *q, const SweepWay *w, int i, double y) {
-    const double text = y + BAR / 2.0 + 4.3;
+    const double text = y + q->high / 2 + 4.3;
     double at = q->bar;
     scene_begin(q->s, "way", arena_printf(q->a, "way-%d", i), row_tip(q, w));
     scene_text(q->s, q->label, text, (TextLook){ALIGN_LEFT, SIZE, weight_of(w), ROLE_INK},
@@ -84,7 +85,7 @@ static void draw_row(const RowPen *q, const SweepWay *w, int i, double y) {
     for (int k = 0; k < PARTS; k++) {
         const double wide = part_of(w, k) * q->per_second;
         if (wide <= 0) continue;
-        draw_part(q->s, (Area){at, y, wide, BAR}, k);
+        draw_part(q->s, (Area){at, y, wide, q->high}, k);
         at += wide;
     }
     const Run run[2] = {{time_text(w->span, q->a), SEMIBOLD, ROLE_INK, false, false},
@@ -107,6 +108,7 @@ void sweep_draw_ways(Scene *scene, const Sweep *w, Area at) {
     q.bar = at.x + names + 10;
     q.per_second = fmax(20, at.w - names - words - 20) / fmax(longest, 1e-12);
     q.pitch = fmax(PITCH, fmin(MOST, (at.h - HEAD - KEY_H) / n));
+    q.high = fmin(HIGH, BAR + (q.pitch - PITCH) / 2);
     scene_text(scene, at.x, at.y + 13, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK},
                arena_printf(q.a, "Time of a %s by how the %lld ranks are cut", sweep_span(w),
                             (long long)w->t->ranks));

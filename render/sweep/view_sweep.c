@@ -1,6 +1,7 @@
 /* View `sweep`: how large may the batch be, and is there a better way to cut these ranks? Left what
  * the fullest rank holds with each batch, right how long a step takes on each mesh. */
 #include "render/furniture/headline.h"
+#include "render/furniture/page_room.h"
 #include "render/furniture/views.h"
 #include "render/memory/inks.h"
 #include "render/sweep/sweep.h"
@@ -8,7 +9,7 @@
 #include "render/sweep/sweep_rows.h"
 #include <math.h>
 
-enum { APART = 34, WIDE_H = 400, COLUMN_H = 360, SLIDE_FOOT = 118, SLIDE_MOST = 300 };
+enum { APART = 34, WIDE_H = 400, COLUMN_H = 360, FOOT = 118, TRIES = 4 };
 typedef struct {
     const ViewCall *c;
     Scene *s;
@@ -20,7 +21,7 @@ typedef struct {
  * *totals: what they count. */
 static double draw_panels(SweepPage *p, Band at, double h, const char **totals) {
     const Sweep *w = p->w;
-    const bool two = w->n_ways > 0, below = p->preset == PRESET_COLUMN;
+    const bool two = sweep_compares(w), below = p->preset == PRESET_COLUMN;
     const double each = two && !below ? (at.w - APART) / 2 : at.w, rows = sweep_rows_height(w);
     sweep_draw_batches(p->s, w, (Area){at.x, at.y, each, h});
     *totals = sweep_totals(w, sweep_hidden(w, each), 0);
@@ -31,8 +32,8 @@ static double draw_panels(SweepPage *p, Band at, double h, const char **totals) 
     sweep_draw_ways(p->s, w, ways);
     return below ? ways.y + ways.h : at.y + h;
 }
-/* A page whose foot is so high where its height is fixed. */
-static Scene *sweep_page(const ViewCall *c, const Sweep *w, double below) {
+/* A page whose foot is so high where its height is fixed; its lower end to *end. */
+static Scene *sweep_page(const ViewCall *c, const Sweep *w, double below, double *end) {
     Arena *a = c->arena;
     SweepPage p = {.c = c, .w = w};
     furniture_preset(c->o->preset, &p.preset);
@@ -44,28 +45,36 @@ static Scene *sweep_page(const ViewCall *c, const Sweep *w, double below) {
                          words_layers(a, c->t),
                          words_mesh(a, c->t),
                          arena_printf(a, "pass %s", pass_words[c->t->pass]),
-                         w->n_ways ? "modelled time" : "",
+                         sweep_compares(w) ? "modelled time" : "",
                          NULL};
     double y = headline_draw(s, p.preset, w->wrong, sweep_title(w), sub) + 8;
     const Band all = {pr->margin, s->w - 2 * pr->margin, y};
     y = wrong_banner(s, c, all);
     y = sweep_draw_key(s, w, (Band){all.x, all.w, y + 4});
-    const double h = p.preset == PRESET_SLIDE    ? fmax(180, pr->h - y - below)
+    const double room = page_room(p.preset) - y - below,
+                 h = p.preset == PRESET_SLIDE    ? fmax(180, room)
                      : p.preset == PRESET_COLUMN ? COLUMN_H
-                                                 : WIDE_H;
+                                                 : fmax(WIDE_H, room);
     const char *totals;
     y = draw_panels(&p, (Band){all.x, all.w, y + 6}, h, &totals);
     y = figure_foot(s, c, (Band){all.x, all.w, y + 8}, totals, c->t->hardware);
     s->desc = arena_printf(a, "%s. %s", sweep_title(w), totals);
-    figure_page(s, p.preset, y);
+    figure_page(s, p.preset, *end = y);
     return s;
 }
 int view_sweep(const ViewCall *c, Scene **page) {
     Sweep *w = ARENA_NEW(c->arena, Sweep);
-    double below = SLIDE_FOOT;
+    double below = FOOT;
     if (!sweep_read(w, c)) return 0;
-    do page[0] = sweep_page(c, w, below);
-    while (page[0]->scale < 1 && (below += 17) < SLIDE_MOST);
+    PresetKind preset = PRESET_WIDE;
+    furniture_preset(c->o->preset, &preset);
+    const double room = page_room(preset);
+    for (int k = 0; k < TRIES; k++) { /* a page of a fixed height is filled */
+        double end;
+        page[0] = sweep_page(c, w, below, &end);
+        if (room <= 0 || (end <= room && end > room - 2)) break;
+        below += end - room + 1;
+    }
     return 1;
 }
 
@@ -104,8 +113,8 @@ static void way_rows(Str *s, const Sweep *w) {
     const char *head[CELLS] = {sweep_span(w), "time", "compute",
                                "exposed",     "",     w->capacity ? "fit" : ""};
     Arena *a = w->c->arena;
-    if (w->n_ways) str_add(s, "\n");
-    for (int i = -1; w->n_ways && i < w->n_ways; i++) {
+    if (sweep_compares(w)) str_add(s, "\n");
+    for (int i = -1; sweep_compares(w) && i < w->n_ways; i++) {
         const SweepWay *x = &w->way[i < 0 ? 0 : i];
         const char *text[CELLS] = {
             arena_printf(a, "%s%s", sweep_way_name(w, x), x->own ? ", the plan" : ""),

@@ -82,7 +82,6 @@ void sweep_read_ways(Sweep *s) {
     if (s->ways < 2 || s->ways > SWEEP_WAYS) return;
     cut(s, 0, ranks, size, true);
     qsort(s->way, (size_t)s->n_ways, sizeof *s->way, by_span);
-    if (s->n_ways < 2) s->n_ways = 0;
 }
 
 /* ---- words ---- */
@@ -107,15 +106,14 @@ const char *sweep_fastest(const Sweep *s) {
         fit++;
         if (!best) best = &s->way[i];
     }
-    if (!s->n_ways) return NULL;
+    if (!sweep_compares(s)) return NULL;
     const char *of =
         arena_printf(a, "of %d ways to cut %lld ranks", s->n_ways, (long long)s->t->ranks);
     if (!best) return arena_printf(a, "%s none fits", of);
     const char *time = time_text(best->span, a), *that = fit < s->n_ways ? " that fits" : "";
     if (own && sweep_fits(s, own->total) && !strcmp(time_text(own->span, a), time))
-        return arena_printf(a, "%s none%s is faster than the plan's, %s: %s", of, that,
-                            sweep_way_name(s, own), time);
-    const char *mine = own ? arena_printf(a, ", the plan's takes %s", time_text(own->span, a)) : "";
+        return arena_printf(a, "%s none%s is faster than the plan's: %s", of, that, time);
+    const char *mine = own ? arena_printf(a, ", the plan's %s", time_text(own->span, a)) : "";
     return arena_printf(a, "%s %s is the fastest%s: %s%s", of, sweep_way_name(s, best), that, time,
                         mine);
 }
@@ -133,7 +131,7 @@ const char *sweep_ways_words(const Sweep *s, int left) {
                  s->illegal == 1 ? "s" : "", s->illegal == 1 ? "s" : "");
     if (left) str_addf(&r, ", %d slower one%s not drawn", left, left == 1 ? "" : "s");
     str_add(&r, ".");
-    if (s->n_ways)
+    if (sweep_compares(s))
         str_addf(&r, " Time of a %s%s, as view timeline has it.", sweep_span(s),
                  s->t->schedule ? " with what is done once" : "");
     return r.s;

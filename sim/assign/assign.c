@@ -622,10 +622,13 @@ static void axis_note(Assign *a, const char *name, int64_t size) {
 /* Axes that cut nothing, parameters that no line names: true only of a plan that was laid out. */
 static void layout_notes(Assign *a) {
     const Plan *p = a->plan;
-    for (int x = 0; x < a->mesh->naxes; x++)
-        if (a->mesh->axis[x].size > 1 && !axis_cuts(a, x) && !(a->stages && a->stages->axis == x))
-            axis_note(a, a->mesh->axis[x].name, a->mesh->axis[x].size);
-    uneven_empty(a);
+    for (int x = 0; x < a->mesh->naxes; x++) {
+        if (a->mesh->axis[x].size < 2 || axis_cuts(a, x) || (a->stages && a->stages->axis == x))
+            continue;
+        axis_note(a, a->mesh->axis[x].name, a->mesh->axis[x].size);
+        a->idle = true;
+    }
+    a->idle |= uneven_empty(a);
     const Graph *g = &a->model->g;
     int unnamed = 0;
     const char *first = NULL;

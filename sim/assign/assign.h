@@ -83,6 +83,7 @@ typedef struct Assign {
     const struct Play *stuck; /* a schedule that comes to no end, as far as it goes; else NULL */
     uint32_t tokens;          /* bit per axis that cuts the data's batch or sequence */
     bool *no_axis;            /* per line of the plan: it acts on no axis of the mesh; NULL: none */
+    bool idle; /* some ranks have nothing of the data or of a parameter, or do what others do */
 } Assign;
 
 /* Builds the mesh of a plan with its groups. NULL and diagnostics on unknown axes, too many, or an

@@ -146,7 +146,7 @@ static bool empty_dim(const Assign *a, int t, Uneven *out) {
     }
     return false;
 }
-void uneven_empty(const Assign *a) {
+bool uneven_empty(const Assign *a) {
     bool told[2] = {false, false};
     for (int t = 0; t < a->model->g.nt; t++) {
         const GTensor *x = &a->model->g.t[t];
@@ -159,4 +159,5 @@ void uneven_empty(const Assign *a) {
                   "%s of %lld over %s of %lld leaves ranks with nothing of %s", c.sym,
                   (long long)c.size, c.axes, (long long)c.n, param ? x->plan_name : x->name);
     }
+    return told[0] || told[1];
 }

@@ -16,8 +16,8 @@ typedef struct {
  * whole, which raises where blocks differ (06_wrong_uneven_local). */
 void uneven_plain_label(Assign *a, const PlainLabel *p);
 /* Ranks that have nothing of the data or of a parameter as it is computed with (N0003): they wait
- * for the others. Once for each kind. */
-void uneven_empty(const Assign *a);
+ * for the others. Once for each kind. False: there are none. */
+bool uneven_empty(const Assign *a);
 /* Ops of the styled layer m do not run on shards of a dim that is shorter than the axis
  * (06_small_*, 06_uneven_seq3). */
 void uneven_layer(Assign *a, int m);

@@ -12,12 +12,6 @@ typedef struct {
     Arena *arena; /* of what was asked for last; NULL: nothing was */
 } Others;
 
-/* Some ranks have nothing to do: a note of the plan, not what a sweep looks for. */
-static bool idles(const Diags *d) {
-    for (int i = 0; i < d->n; i++)
-        if (!strcmp(d->item[i].code, "N0003")) return true;
-    return false;
-}
 /* times: of which the time is asked. */
 static const Trace *with_sets(Others *x, const PlanSet *more, int n, bool times) {
     PlanSet sets[2 * CLI_MAX_SETS];
@@ -35,14 +29,13 @@ static const Trace *with_sets(Others *x, const PlanSet *more, int n, bool times)
         pipeline_run(x->arena, d, (PlanText){own->file, x->l->text, x->l->n, sets, x->n_sets + n},
                      &run, &report);
     const bool legal = t && !report.exit && !diags_errors(d);
-    return legal && (!idles(d) || idles(x->l->d)) ? t : NULL;
+    return legal && (!report.idle || x->l->report.idle) ? t : NULL;
 }
 static const Trace *with_batch(void *of, int64_t batch) {
     Others *x = of;
     char value[24];
     snprintf(value, sizeof value, "%lld", (long long)batch);
-    const char *key = x->l->report.plan->rows > 0 ? "data.rows" : "data.batch";
-    return with_sets(x, &(PlanSet){key, value}, 1, false);
+    return with_sets(x, &(PlanSet){x->o.rows ? "data.rows" : "data.batch", value}, 1, false);
 }
 static const Trace *with_mesh(void *of, const int64_t *size) {
     Others *x = of;
@@ -65,20 +58,13 @@ const PlanOthers *sweep_others(Cli *c, const PipelineOptions *o, const Loaded *l
     const char **axis = ARENA_ARRAY(c->arena, const char *, p->n_axes + 1);
     int64_t *size = ARENA_ARRAY(c->arena, int64_t, p->n_axes + 1);
     for (int i = 0; i < p->n_axes; i++) axis[i] = p->axes[i].name, size[i] = p->axes[i].size;
-    const bool rows = p->rows > 0;
-    int64_t batch = rows ? p->rows : p->batch;
-    for (int i = 0; batch <= 0 && i < l->trace->n_model; i++) /* by default */
-        if (!strcmp(l->trace->model[i].name, "B"))
-            batch = (int64_t)l->trace->model[i].value * trace_microbatches(l->trace);
     *x = (Others){.l = l, .sets = c->o.sets, .n_sets = c->o.n_sets, .run = *o};
     x->run.dump = NULL;
     x->o = (PlanOthers){.of = x,
                         .with_batch = with_batch,
                         .with_mesh = with_mesh,
-                        .batch = rows             ? p->rows
-                                 : p->whole_batch ? p->whole_batch
-                                                  : p->batch,
-                        .rows = rows,
+                        .batch = l->report.batch,
+                        .rows = l->report.rows,
                         .n_axes = p->n_axes,
                         .axis = axis,
                         .size = size};

@@ -161,6 +161,11 @@ static void read_nccl(Diags *d, Yaml *y, Hardware *h) {
                        word[1], word[2] ? ", " : "", word[2] ? word[2] : "");
     }
 }
+/* Nothing but blanks and comments, or a null: which is no profile either. */
+static bool is_empty(Arena *arena, const char *path, const char *text, size_t n) {
+    const Yaml *y = yaml_parse_value(arena, diags_new(arena), (Loc){path, 1, 1}, text, n);
+    return y && y->kind == YAML_SCALAR && yaml_is_null(y);
+}
 static bool is_profile(Yaml *y) {
     static const char *const one[] = {"flops", "intra", "inter", "memory_bandwidth", "what"};
     for (size_t i = 0; i < sizeof one / sizeof *one; i++)
@@ -179,7 +184,7 @@ static const Hardware *read_profile(Arena *arena, Diags *d, const char *name, co
     if (!y || !is_profile(y)) {
         int line = own->n ? own->item[0].loc.line : 0, col = own->n ? own->item[0].loc.col : 0;
         const char *code = own->n ? own->item[0].code : "E0301";
-        const bool empty = !strcmp(code, "E0103");
+        const bool empty = !y && is_empty(arena, path, text, n);
         diag_error(d, code, ((Loc){path, line, col}),
                    "`shardproof list hardware` has those that need no file; plans/hardware has "
                    "examples",

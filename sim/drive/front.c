@@ -47,7 +47,9 @@ bool run_front(Run *r) {
     if (!model_add_optimizer(r->arena, r->d, r->plan, r->model)) return false;
     if (r->whole != r->model && !model_add_optimizer(r->arena, r->d, r->plan, r->whole))
         return false;
+    r->rep->batch = r->whole->dims.B, r->rep->rows = r->whole->dims.mlp;
     r->assign = assign_plan(r->arena, r->d, r->plan, r->mesh, r->model, &r->stuck);
+    r->rep->idle = r->assign && r->assign->idle;
     return r->assign != NULL;
 }
 enum { MAX_LISTED = 1 << 26 }; /* positions in a list: half a GiB */

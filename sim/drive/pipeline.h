@@ -58,6 +58,9 @@ typedef struct PipelineReport {
     Plan *plan;         /* as parsed, also if there were errors */
     int exit;           /* exit code of this plan before `expect` is applied: 0, or 1, 3, 4, 5 */
     const char *shrunk; /* "D 4096 -> 256, F 14336 -> 896", or NULL */
+    int64_t batch;      /* sequences of a step, of all ranks and micro-batches; rows where `rows` */
+    bool rows;          /* the model has no sequences: its data are rows of a matrix */
+    bool idle;          /* some ranks have nothing to do, or do what others do */
     const char
         *data_parallel; /* of a plan with gradients: "ddp over dp*cp, the default", or NULL */
     /* --against */

@@ -3,6 +3,7 @@
  * one micro-batch is a line through its cells. Where cells would be too small, periods that repeat
  * are left out behind a break mark, and ranks in the middle of many. Refuses more cells than an eye
  * can tell apart: then neighbours of one kind are one. */
+#include "render/furniture/page_room.h"
 #include "render/furniture/views.h"
 #include "render/furniture/wrong.h"
 #include "render/pipeline/fold.h"
@@ -140,7 +141,7 @@ static int find_numbered(PipePen *q) {
     return without;
 }
 /* Which of the rank's stages a cell is of: a bar at its edge, for the first one at the left. Of two
- * that run together the lower one has it below. */
+ * that run together the lower one has it below. In narrow cells left cannot be told from right. */
 static void draw_chunk(PipePen *q, const PipeRow *r, int i, Area box) {
     const TraceAction *a = &r->a[i];
     const bool below = i && r->a[i - 1].joined;
@@ -151,10 +152,8 @@ static void draw_chunk(PipePen *q, const PipeRow *r, int i, Area box) {
         if (!at++) return;
     }
     double edge = fmin(2, box.w / 10), w = (box.w - 2 * edge) / n,
-           line = q->fine              ? 1.5
-                  : box.h < 2 * NUMBER ? 2
-                                       : 3;
-    if (n > 1 && w > 1) /* clear of the next cell's */
+           line = box.h < 2 * NUMBER ? 2 : 3;
+    if (n > 1 && !q->fine) /* clear of the next cell's */
         scene_rect(q->s,
                    (Area){box.x + edge + w * before, below ? box.y + box.h - line : box.y, w, line},
                    0, (Look){ROLE_INK, ROLE_NONE, 0})
@@ -184,12 +183,33 @@ static void draw_cell(PipePen *q, const PipeRow *r, int i, Area box) {
                    (TextLook){ALIGN_MIDDLE, size, BOLD, action_looks[k].text}, word);
     scene_end(q->s);
 }
+/* Narrow cells have pale lines or none: one frame around those that touch says where a rank is
+ * busy, where fills alone do not (print: a forward is white). */
+static void draw_busy(PipePen *q, const PipeRow *r, double y) {
+    double from = 0, to = -1;
+    for (int i = 0; i <= r->n; i++) {
+        const Area box = i < r->n ? cell_of(q, r, i, y) : (Area){0};
+        if (i < r->n && (box.w <= 0 || !pipe_in_sight(&q->fold, &r->a[i]))) continue;
+        if (i < r->n && to >= from && box.x <= to + 0.5) {
+            to = fmax(to, box.x + box.w);
+            continue;
+        }
+        if (to > from)
+            scene_rect(q->s, (Area){from, y, to - from, q->cell}, 0,
+                       (Look){ROLE_NONE, ROLE_COMPUTE_LINE, 0.75});
+        from = box.x, to = box.x + box.w;
+    }
+}
 static void draw_actions(PipePen *q, const PipeRow *r, double y) {
     for (int i = 0; i < r->n; i++) {
         Area box = cell_of(q, r, i, y);
         if (box.w > (is_whole(q, &r->a[i]) ? 0 : 1.5) && pipe_in_sight(&q->fold, &r->a[i]))
             draw_cell(q, r, i, box);
     }
+    if (!q->fine) return;
+    scene_begin(q->s, "busy", arena_printf(q->p.a, "%sbusy-%d", q->tag, (int)(r - q->p.row)), NULL);
+    draw_busy(q, r, y);
+    scene_end(q->s);
 }
 /* Too many to be told apart: neighbours of one kind are one, with how many there are. */
 static void draw_runs(PipePen *q, const PipeRow *r, double y) {
@@ -494,7 +514,7 @@ static double draw_legend(PipePen *q, double y) {
                 : "\u00d7 n: so many periods like those at both sides are not drawn";
         if (k < ACTION_LOOKS && !used[k]) continue;
         if (k > ACTION_LOOKS && !q->each) break;
-        if (k == ACTION_LOOKS + 2 && !chunks(q)) continue;
+        if (k == ACTION_LOOKS + 2 && (q->fine || !chunks(q))) continue;
         if (k == ACTION_LOOKS + 3 && !q->fold.n) break;
         double w = 24 + scene_width(q->s, 12, REGULAR, word) + 22;
         if (x + w > end) x = presets[q->preset].margin, y += 20;
@@ -828,13 +848,7 @@ static void fill_page(PipePen *q, double height) {
     enum { MOST = 150 };
     if (q->g.rows) set_rows(q, fmax(LEAST, fmin(MOST, (height - others_of(q)) / rows_of(q))));
 }
-/* What a page of a fixed height has room for; 0: its height is that of what is on it. */
-static double room_of(const PipePen *q) {
-    if (q->preset == PRESET_SLIDE) return presets[PRESET_SLIDE].h;
-    if (q->preset == PRESET_A4) /* lying, less its margins */
-        return presets[PRESET_A4].w * (595.276 - 40) / (841.890 - 40);
-    return 0;
-}
+static double room_of(const PipePen *q) { return page_room(q->preset); }
 static bool fits(PipePen *q, PipePage g) {
     q->g = g;
     return others_of(q) + LEAST * rows_of(q) <= room_of(q);

@@ -1,18 +1,42 @@
 /* Drawing a roofline. See roof_plot.h. A name stands where it touches no other name, no mark and no
- * line; further away it is led to its mark. Marks at one place have one name. */
+ * line; further away it is led to its mark. Marks at one place have one name. Where some find no
+ * room they come first in another round; the names of roofs come before those of marks or behind
+ * them. What leaves least without a name is drawn. */
 #include "render/roofline/roof_plot.h"
 #include "base/text.h"
 #include <math.h>
 #include <string.h>
 
-enum { LEFT = 64, BOTTOM = 42, HEAD = 24, SMALLEST = 4, LARGEST = 11, CLOSE = 5, NAMES_ABOVE = 56 };
-enum { MOST_LINES = 64, MOST_NAMES = 3, DECADES = 16 };
+enum { LEFT = 64, BOTTOM = 42, HEAD = 24, SMALLEST = 4, LARGEST = 11, CLOSE = 5 };
+enum { NAMES_ABOVE = 76, ROOFS_ABOVE = 30 }; /* the flat roof: names of marks at it; of roofs */
+enum { MOST_LINES = 512, MOST_NAMES = 3, DECADES = 16, ROUNDS = 12 };
 typedef struct {
     double lo, hi, from, to; /* log10; where these stand */
 } Axis;
 typedef struct {
     Pt a, b;
 } Line;
+/* The name of a mark, and the leader to it. */
+typedef struct {
+    const char *text; /* NULL: it has no room */
+    Box box;
+    bool led;
+    Line leader;
+} Name;
+/* A name of a roof. */
+typedef struct {
+    const char *text;
+    Box box;
+    Role role;
+} Word;
+enum { MOST_WORDS = 8 };
+/* What has names. */
+typedef struct {
+    int n_words;
+    Word word[MOST_WORDS];
+    Name *name;   /* of each mark */
+    double lacks; /* of all time, what the marks without a name stand for, and more for roofs */
+} Names;
 typedef struct {
     const RoofPlot *p;
     Scene *s;
@@ -20,10 +44,12 @@ typedef struct {
     Axis x, y;
     Area box; /* inside the axes */
     double size;
-    int n_lines, n_roofs, n_boxes, n_marks; /* leaders are lines behind the roofs */
+    int n_lines, n_roofs, n_boxes, n_marks, n_words; /* leaders are lines behind the roofs */
+    Word word[MOST_WORDS];
     Line line[MOST_LINES];
     Box *text; /* names that stand */
     Box *mark; /* what each mark covers, in the order of the plot */
+    Name *name;
     unsigned *legend;
 } RoofPen;
 
@@ -47,13 +73,14 @@ static void set_axes(RoofPen *q) {
     for (int i = 0; i < p->n; i++) widen(&q->x, p->mark[i].x), widen(&q->y, p->mark[i].y);
     for (int i = 0; i < p->n_slopes; i++) widen(&q->x, p->peak / p->slope[i].rate);
     widen(&q->y, p->peak);
-    q->y.lo -= 0.15, q->y.hi += 0.3;
+    q->y.lo -= 0.15;
     q->x.lo -= 0.35, q->x.hi += 0.9;
     if (q->y.hi - q->y.lo < 1.2) q->y.lo = q->y.hi - 1.2;
     if (q->x.hi - q->x.lo > DECADES) q->x.lo = q->x.hi - DECADES;
     if (q->y.hi - q->y.lo > DECADES) q->y.lo = q->y.hi - DECADES;
-    /* for names above */
-    const double over = fmin(NAMES_ABOVE, 0.25 * q->box.h) / q->box.h;
+    bool near = false;
+    for (int i = 0; i < p->n; i++) near |= p->mark[i].y > 0.3 * p->peak;
+    const double over = fmin(near ? NAMES_ABOVE : ROOFS_ABOVE, 0.25 * q->box.h) / q->box.h;
     q->y.hi = fmax(q->y.hi, (log10(p->peak) - over * q->y.lo) / (1 - over));
     q->x.from = q->box.x, q->x.to = q->box.x + q->box.w;
     q->y.from = q->box.y + q->box.h, q->y.to = q->box.y;
@@ -129,11 +156,24 @@ static bool along(Line l, Line k) {
     const Pt a = {l.b.x - l.a.x, l.b.y - l.a.y}, b = {k.b.x - k.a.x, k.b.y - k.a.y};
     return fabs(a.x * b.y - a.y * b.x) < 0.6 * hypot(a.x, a.y) * hypot(b.x, b.y);
 }
+/* On which side of the line a point lies: above 0, below 0. */
+static double side(Line l, Pt p) {
+    return (l.b.x - l.a.x) * (p.y - l.a.y) - (l.b.y - l.a.y) * (p.x - l.a.x);
+}
+static bool meet(Line l, Line k) {
+    return side(l, k.a) * side(l, k.b) <= 0 && side(k, l.a) * side(k, l.b) <= 0;
+}
+/* Does a leader run along a roof, and end near to it? */
+static bool hugs(Line l, Line roof) {
+    enum { FAR = 16 };
+    const double len = hypot(roof.b.x - roof.a.x, roof.b.y - roof.a.y);
+    return along(l, roof) && fabs(side(roof, l.b)) < FAR * len &&
+           l.b.x > fmin(roof.a.x, roof.b.x) && l.b.x < fmax(roof.a.x, roof.b.x);
+}
 static bool leads_free(const RoofPen *q, Line l, int own, bool over) {
-    const Box ends = {fmin(l.a.x, l.b.x), fmin(l.a.y, l.b.y), fmax(l.a.x, l.b.x),
-                      fmax(l.a.y, l.b.y)};
     for (int i = 0; i < q->n_lines; i++) /* another leader never */
-        if ((!over || i >= q->n_roofs || along(l, q->line[i])) && crosses(q->line[i], ends))
+        if (((!over || i >= q->n_roofs || along(l, q->line[i])) && meet(q->line[i], l)) ||
+            (i < q->n_roofs && hugs(l, q->line[i])))
             return false;
     for (int i = 0; i < q->n_boxes; i++)
         if (crosses(l, q->text[i])) return false;
@@ -148,8 +188,16 @@ static void add_line(RoofPen *q, Pt a, Pt b) {
 static Box text_box(const RoofPen *q, double x, double y, double w) {
     return (Box){x, y - 0.62 * q->size, x + w, y + 0.62 * q->size};
 }
-static void put_text(RoofPen *q, Box b, TextLook look, const char *text) {
+/* On a patch of paper: words over a line of the grid are hard to read. */
+static void draw_text(RoofPen *q, Box b, TextLook look, const char *text) {
+    scene_rect(q->s, (Area){b.x0 - 1, b.y0 + 1, b.x1 - b.x0 + 2, b.y1 - b.y0 - 2}, 0,
+               (Look){ROLE_PAPER, ROLE_NONE, 0})
+        ->ground = true;
     scene_text(q->s, b.x0, (b.y0 + b.y1) / 2 + 0.36 * q->size, look, text);
+}
+/* Keeps a place for the name of a roof. */
+static void put_text(RoofPen *q, Box b, TextLook look, const char *text) {
+    if (q->n_words < MOST_WORDS) q->word[q->n_words++] = (Word){text, b, look.role};
     q->text[q->n_boxes++] = b;
 }
 
@@ -203,7 +251,8 @@ static void draw_ridge(RoofPen *q, int i) {
     for (int k = 0; k < 2 * HIGHER; k++) {
         const Box b = text_box(q, k % 2 ? top.x - 7 - w : top.x + 7, foot.y - 11 - k / 2 * 16, w);
         if (!is_free(q, b, -1)) continue;
-        put_text(q, b, (TextLook){ALIGN_LEFT, q->size, REGULAR, ROLE_SECOND}, p->slope[i].ridge);
+        draw_text(q, b, (TextLook){ALIGN_LEFT, q->size, REGULAR, ROLE_SECOND}, p->slope[i].ridge);
+        q->text[q->n_boxes++] = b;
         return;
     }
 }
@@ -225,7 +274,7 @@ static Pt root_of(const RoofPen *q, int slope, double part) {
     return point(q, x, x * rate);
 }
 /* At its left, or where others stand there at its right. */
-static void name_slope(RoofPen *q, int i) {
+static bool name_slope(RoofPen *q, int i) {
     const Pt top = ridge_of(q, i, 1), root = root_of(q, i, 1);
     const Line l = {{top.x + (root.x - top.x) / 8, top.y + (root.y - top.y) / 8}, root};
     TextLook look = {ALIGN_RIGHT, q->size, REGULAR, ROLE_INK};
@@ -234,21 +283,21 @@ static void name_slope(RoofPen *q, int i) {
     for (int k = 0; k < 2; k++) {
         const char *text = k ? name.brief : name.whole;
         look.align = ALIGN_RIGHT;
-        if (put_along(q, l, -away, look, text)) return;
+        if (put_along(q, l, -away, look, text)) return true;
         look.align = ALIGN_LEFT;
-        if (put_along(q, l, away, look, text)) return;
+        if (put_along(q, l, away, look, text)) return true;
     }
+    return false;
 }
-static void name_roofs(RoofPen *q) {
+/* Returns how many have no name. */
+static int name_roofs(RoofPen *q) {
     const RoofPlot *p = q->p;
     const TextLook left = {ALIGN_RIGHT, q->size, REGULAR, ROLE_INK};
     const double end = q->box.x + q->box.w;
-    q->n_roofs = q->n_lines;
-    scene_begin(q->s, "roof-names", arena_printf(q->a, "%s-roof-names", p->id), NULL);
     const Line flat = {{end, ridge_of(q, 0, 1).y}, ridge_of(q, 0, 1)};
-    name_line(q, flat, -0.95 * q->size - 3, left, p->peak_name);
-    for (int i = 0; i < p->n_slopes; i++) name_slope(q, i);
-    scene_end(q->s);
+    int without = !name_line(q, flat, -0.95 * q->size - 3, left, p->peak_name);
+    for (int i = 0; i < p->n_slopes; i++) without += !name_slope(q, i);
+    return without;
 }
 /* The line under the roofs, under its slant, or its flat part, which marks need more. */
 static bool name_under(RoofPen *q, bool flat) {
@@ -259,10 +308,7 @@ static bool name_under(RoofPen *q, bool flat) {
     const Pt root = root_of(q, 0, p->under),
              most = {(root.x + 3 * top.x) / 4, (root.y + 3 * top.y) / 4};
     const Line slant = {root, most}, level = {top, end};
-    scene_begin(q->s, "roof-names", arena_printf(q->a, "%s-under%d", p->id, flat), NULL);
-    const bool named = name_line(q, flat ? level : slant, 0.62 * q->size + 4, right, p->under_name);
-    scene_end(q->s);
-    return named;
+    return name_line(q, flat ? level : slant, 0.62 * q->size + 4, right, p->under_name);
 }
 
 /* ---- marks ---- */
@@ -343,31 +389,116 @@ static bool try_name(RoofPen *q, int i, const char *text, Spot at) {
     const Line l = {{o.x + way.x * (rx + 1), o.y + way.y * (r + 1)},
                     {o.x + way.x * (rx + 2 + at.far), o.y + way.y * (r + 1 + at.far)}};
     if (!is_free(q, b, i) || (at.far > 0 && !leads_free(q, l, i, at.over))) return false;
-    if (at.far > 0) {
-        scene_segment(q->s, l.a, l.b, ROLE_FAINT, 1);
-        add_line(q, l.a, l.b);
-    }
-    put_text(q, b, (TextLook){ALIGN_LEFT, q->size, REGULAR, ROLE_INK}, text);
+    q->name[i] = (Name){text, b, at.far > 0, l};
     return true;
 }
-/* Where there is no room a mark has its tooltip alone. */
-static void name_mark(RoofPen *q, int i) {
-    static const Pt way[] = {{1, 0},     {-1, 0},     {0, 1},      {0, -1},
-                             {0.7, 0.7}, {0.7, -0.7}, {-0.7, 0.7}, {-0.7, -0.7}};
-    static const double far[] = {0, 12, 26, 42, 60, 85, 115};
-    enum { WAYS = sizeof way / sizeof *way, FARS = sizeof far / sizeof *far };
+static void take_place(RoofPen *q, const Name *n) {
+    q->text[q->n_boxes++] = n->box;
+    if (n->led) add_line(q, n->leader.a, n->leader.b);
+}
+/* Of 32, the four along the axes first, then those between them, and so on. */
+static Pt direction(int k) {
+    static const double quarter = 1.5707963267948966;
+    static const double part[] = {0, 0.5, 0.25, 0.75, 0.125, 0.875, 0.375, 0.625};
+    static const int turn[] = {0, 2, 1, 3}; /* right, left, below, above */
+    const double angle = (turn[k % 4] + part[k / 4]) * quarter;
+    return (Pt){cos(angle), sin(angle)};
+}
+/* Tries all directions at the distances [from, to), first with all names of the place. */
+static bool try_round(RoofPen *q, int i, int from, int to, bool over) {
+    static const double far[] = {0, 12, 26, 42, 60, 80, 100, 125, 150, 180, 215, 250};
+    enum { WAYS = 32, FARS = sizeof far / sizeof *far };
     for (int most = MOST_NAMES; most > 0; most--) {
         const char *text = names_at(q, i, most);
-        for (int k = 0; k < 2 * FARS * WAYS; k++) {
-            const Spot at = {way[k % WAYS], far[k / WAYS % FARS], k >= FARS * WAYS};
-            if (try_name(q, i, text, at)) return;
-        }
+        for (int f = from; f < to && f < FARS; f++)
+            for (int k = 0; k < WAYS; k++)
+                if (try_name(q, i, text, (Spot){direction(k), far[f], over})) return true;
     }
+    return false;
 }
-static void name_marks(RoofPen *q) {
+/* Where there is no room a mark has its tooltip alone. */
+static bool place_name(RoofPen *q, int i) {
+    enum { NEAR = 5, ALL = 16 };
+    q->name[i] = (Name){0};
+    if (!try_round(q, i, 0, NEAR, false) && !try_round(q, i, NEAR, ALL, false) &&
+        !try_round(q, i, 1, ALL, true))
+        return false;
+    take_place(q, &q->name[i]);
+    return true;
+}
+/* What a mark without a name counts: what it stands for, and that it is one. */
+static double weight(const RoofPen *q, int i) { return 0.03 + q->p->mark[i].share; }
+/* Names in the order; those without room come to its front. Returns what those count. */
+static double place_all(RoofPen *q, int *order, int n) {
+    int *next = ARENA_ARRAY(q->a, int, n + 1), k = 0;
+    bool *has = ARENA_ARRAY(q->a, bool, n + 1);
+    double lacks = 0;
+    for (int i = 0; i < n; i++) {
+        has[i] = place_name(q, order[i]);
+        if (!has[i]) lacks += weight(q, order[i]);
+    }
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < n; i++)
+            if (has[i] == (pass == 1)) next[k++] = order[i];
+    memcpy(order, next, (size_t)n * sizeof *order);
+    return lacks;
+}
+/* The round that names most. Returns what the others count. */
+static double place_names(RoofPen *q) {
+    const int boxes = q->n_boxes, lines = q->n_lines, all = q->p->n;
+    int *order = ARENA_ARRAY(q->a, int, all + 1), n = 0;
+    double least = INFINITY;
+    Name *best = ARENA_ARRAY(q->a, Name, all + 1);
+    for (int i = 0; i < all; i++)
+        if (!is_named(q, i)) order[n++] = i;
+    for (int round = 0; round < ROUNDS && least > 0; round++) {
+        q->n_boxes = boxes, q->n_lines = lines;
+        const double lacks = place_all(q, order, n);
+        if (lacks >= least) continue;
+        least = lacks;
+        memcpy(best, q->name, (size_t)all * sizeof *best);
+    }
+    q->n_boxes = boxes, q->n_lines = lines;
+    q->name = best;
+    for (int i = 0; i < all; i++)
+        if (best[i].text) take_place(q, &best[i]);
+    return least;
+}
+/* Names of roofs and of marks, of these or of those first. */
+static Names name_all(RoofPen q, bool roofs) {
+    q.name = ARENA_ARRAY(q.a, Name, q.p->n + 1);
+    int without = roofs ? name_roofs(&q) : 0;
+    bool under = roofs && name_under(&q, false);
+    double lacks = place_names(&q);
+    if (!roofs) without = name_roofs(&q);
+    if (!under && !roofs) under = name_under(&q, false);
+    if (!under) under = name_under(&q, true);
+    lacks += without + !under;
+    Names all = {.n_words = q.n_words, .name = q.name, .lacks = lacks};
+    memcpy(all.word, q.word, sizeof all.word);
+    return all;
+}
+static void draw_names(RoofPen *q) {
+    q->n_roofs = q->n_lines;
+    Names all = name_all(*q, true);
+    if (all.lacks > 0) {
+        const Names other = name_all(*q, false);
+        if (other.lacks < all.lacks) all = other;
+    }
+    scene_begin(q->s, "roof-names", arena_printf(q->a, "%s-roof-names", q->p->id), NULL);
+    for (int i = 0; i < all.n_words; i++)
+        draw_text(q, all.word[i].box, (TextLook){ALIGN_LEFT, q->size, REGULAR, all.word[i].role},
+                  all.word[i].text);
+    scene_end(q->s);
     scene_begin(q->s, "names", arena_printf(q->a, "%s-names", q->p->id), NULL);
+    for (int i = 0; i < q->p->n; i++) {
+        const Name *n = &all.name[i];
+        if (n->led) scene_segment(q->s, n->leader.a, n->leader.b, ROLE_FAINT, 1);
+    }
     for (int i = 0; i < q->p->n; i++)
-        if (!is_named(q, i)) name_mark(q, i);
+        if (all.name[i].text)
+            draw_text(q, all.name[i].box, (TextLook){ALIGN_LEFT, q->size, REGULAR, ROLE_INK},
+                      all.name[i].text);
     scene_end(q->s);
 }
 void roof_plot(const RoofPlot *p, unsigned *legend) {
@@ -389,9 +520,6 @@ void roof_plot(const RoofPlot *p, unsigned *legend) {
             if (is_wrong(p, &p->mark[i]) == (k == 1)) draw_mark(&q, &p->mark[i]);
     for (int i = 0; i < p->n; i++)
         if (is_wrong(p, &p->mark[i])) draw_flag(&q, &p->mark[i]);
-    name_roofs(&q);
-    const bool named = name_under(&q, false);
-    name_marks(&q);
-    if (!named) name_under(&q, true);
+    draw_names(&q);
     scene_end(p->s);
 }

@@ -3,20 +3,13 @@
  * around it per byte that it sends, under what the links let them reach. */
 #include "base/text.h"
 #include "render/furniture/headline.h"
+#include "render/furniture/page_room.h"
 #include "render/furniture/views.h"
 #include "render/roofline/roof_plot.h"
 #include "render/roofline/roofline.h"
 #include <math.h>
 
-enum {
-    APART = 34,
-    WIDE_H = 400,
-    COLUMN_H = 350,
-    SLIDE_FOOT = 108,
-    SLIDE_MOST = 300,
-    BAR = 16,
-    BAR_H = 42
-};
+enum { APART = 34, WIDE_H = 400, COLUMN_H = 350, FOOT = 108, TRIES = 4, BAR = 16, BAR_H = 42 };
 typedef struct {
     const ViewCall *c;
     Scene *s;
@@ -250,8 +243,9 @@ static const char *foot(const RoofPage *p) {
                  bare ? " and" : " In no panel:", far, far == 1 ? "" : "s", ROOF_MOST);
     return s.s;
 }
-/* A page whose foot, with the bars above it, is so high where its height is fixed. */
-static Scene *roofline_page(const ViewCall *c, const Roofline *r, double below) {
+/* A page whose foot, with the bars above it, is so high where its height is fixed; its lower end to
+ * *end. */
+static Scene *roofline_page(const ViewCall *c, const Roofline *r, double below, double *end) {
     RoofPage p = {.c = c, .r = *r, .wrong = r->wrong};
     Arena *a = c->arena;
     furniture_preset(c->o->preset, &p.preset);
@@ -266,22 +260,30 @@ static Scene *roofline_page(const ViewCall *c, const Roofline *r, double below) 
     double y = headline_draw(s, p.preset, p.wrong, roofline_title(r), sub) + 8;
     const Band all = {pr->margin, s->w - 2 * pr->margin, y};
     y = wrong_banner(s, c, all);
-    const double h = p.preset == PRESET_SLIDE    ? fmax(150, pr->h - y - below)
+    const double room = page_room(p.preset) - y - below,
+                 h = p.preset == PRESET_SLIDE    ? fmax(150, room)
                      : p.preset == PRESET_COLUMN ? COLUMN_H
-                                                 : WIDE_H;
+                                                 : fmax(WIDE_H, room);
     y = draw_panels(&p, y, h);
     y = figure_legend(s, (Band){all.x, all.w, y}, p.legend);
     y = figure_foot(s, c, (Band){all.x, all.w, y}, foot(&p), c->t->hardware);
     s->desc = arena_printf(a, "Roofline of kernels and collectives. %s", roofline_totals(r));
-    figure_page(s, p.preset, y);
+    figure_page(s, p.preset, *end = y);
     return s;
 }
 int view_roofline(const ViewCall *c, Scene **page) {
     Roofline r;
-    double below = SLIDE_FOOT;
+    double below = FOOT;
     if (!roofline_read(&r, c)) return 0;
-    do page[0] = roofline_page(c, &r, below);
-    while (page[0]->scale < 1 && (below += 17) < SLIDE_MOST);
+    PresetKind preset = PRESET_WIDE;
+    furniture_preset(c->o->preset, &preset);
+    const double room = page_room(preset);
+    for (int k = 0; k < TRIES; k++) { /* a page of a fixed height is filled */
+        double end;
+        page[0] = roofline_page(c, &r, below, &end);
+        if (room <= 0 || (end <= room && end > room - 2)) break;
+        below += end - room + 1;
+    }
     return 1;
 }
 

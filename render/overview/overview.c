@@ -175,15 +175,21 @@ static SendKind kind_of(const Overview *o, const TraceCollective *c) {
                                                                         : SEND_FORWARD;
 }
 
-static void count(OverviewUnit *u, SendKind kind, const TraceCollective *c, int64_t rank) {
+bool overview_again(const Overview *o, const TraceCollective *c) {
+    return kind_of(o, c) == SEND_WEIGHTS && c->step >= o->backward;
+}
+static bool one_total(const Overview *o, const TraceCollective *a, const TraceCollective *b) {
+    return text_same(a->axis, b->axis) && text_same(a->op, b->op) &&
+           overview_again(o, a) == overview_again(o, b);
+}
+static void count(const Overview *o, OverviewUnit *u, const TraceCollective *c) {
     int j = 0;
-    const OverviewItem *is = u->total[kind];
-    while (j < u->n_total[kind] && (strcmp(is[j].c->axis, c->axis) || strcmp(is[j].c->op, c->op)))
-        j++;
+    const SendKind kind = kind_of(o, c);
+    while (j < u->n_total[kind] && !one_total(o, u->total[kind][j].c, c)) j++;
     if (j == OVERVIEW_TOTALS) return;
     if (j == u->n_total[kind])
         u->total[kind][u->n_total[kind]++] = (OverviewItem){.c = c, .step = c->step};
-    words_add(&u->total[kind][j].sum, c, rank);
+    words_add(&u->total[kind][j].sum, c, o->rank);
 }
 
 static bool counted(const Overview *o, const TraceCollective *c) {
@@ -299,7 +305,7 @@ static void read_collectives(Overview *o) {
         if (is_message(o, c) && !trace_param(t, c->subject.of)) k = unit_of_message(o, k, c);
         OverviewUnit *u = &o->unit[k];
         add_wrong(o, u, c->step);
-        if (!wrong_skipped(c)) count(u, kind_of(o, c), c, o->rank);
+        if (!wrong_skipped(c)) count(o, u, c);
         if (kind_of(o, c) == o->flow) ways_add(o, k, c);
         const TraceValue *made = words_find_value(t, c->value, c->step);
         bool here = made && words_find_local(&made->shape, o->rank);
@@ -340,8 +346,7 @@ static bool alike(const Overview *o, const OverviewUnit *a, const OverviewUnit *
     for (int k = 0; same && k < SEND_KINDS; k++) {
         same = a->n_total[k] == b->n_total[k];
         for (int i = 0; same && i < a->n_total[k]; i++)
-            same = text_same(a->total[k][i].c->axis, b->total[k][i].c->axis) &&
-                   text_same(a->total[k][i].c->op, b->total[k][i].c->op) &&
+            same = one_total(o, a->total[k][i].c, b->total[k][i].c) &&
                    words_same_total(&a->total[k][i].sum, &b->total[k][i].sum);
     }
     return same;
@@ -517,16 +522,11 @@ static const char *sent_in(const Overview *o, SendKind k) {
 }
 /* ", for forward and again for backward": weights that are cut at rest. */
 static const char *gathered_again(const Overview *o) {
-    const Trace *t = o->c->t;
-    int back = -1;
     bool before = false, again = false;
-    for (int i = 0; i < t->n_computes; i++)
-        if (t->computes[i].pass == PHASE_BACKWARD && (back < 0 || t->computes[i].step < back))
-            back = t->computes[i].step;
     for (int i = 0; i < o->n; i++)
         for (int q = 0; q < o->unit[i].n_total[SEND_WEIGHTS]; q++) {
-            const OverviewItem *item = &o->unit[i].total[SEND_WEIGHTS][q];
-            before |= item->c->step < back, again |= back >= 0 && item->c->step > back;
+            const bool back = overview_again(o, o->unit[i].total[SEND_WEIGHTS][q].c);
+            before |= !back, again |= back;
         }
     return before && again ? ", for forward and again for backward" : "";
 }

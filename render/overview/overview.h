@@ -89,6 +89,8 @@ int64_t overview_beyond(const Overview *o);
 /* Of the whole picture: weights at rest on the rank, and (without an axis) what its collectives
  * send, as `comms` says of that rank. */
 Total overview_totals(const Overview *o, int64_t *weights);
+/* Weights that are gathered in backward: again, where forward has thrown them away. */
+bool overview_again(const Overview *o, const TraceCollective *c);
 /* Of n, the sums by axis alone, as many as it returns. */
 int overview_by_axis(const OverviewItem *of, int n, OverviewItem *out);
 /* "forward", "backward", "weight gradients", "weights", "optimizer". */

@@ -18,9 +18,7 @@ const char *overview_weights(Arena *a, const OverviewUnit *u) {
 
 const char *overview_note(const OverviewPen *p, const OverviewUnit *u) {
     Arena *a = p->o.c->arena;
-    return u->weights <= 0 ? overview_ops(a, u)
-           : p->of_weights ? overview_weights(a, u)
-                           : bytes_text(u->weights, a);
+    return u->weights <= 0 || p->of_weights ? overview_weights(a, u) : bytes_text(u->weights, a);
 }
 
 /* A message is called by its name: it has no code that says which way it goes. */
@@ -39,6 +37,7 @@ static const char *item_text(const OverviewPen *p, const OverviewItem *i, bool c
                         : words_coll_done(a, i->c));
     const char *unit = words_unit(p->o.c->t, i->c);
     if (unit) str_addf(&s, " %s", unit);
+    if (overview_again(&p->o, i->c)) str_add(&s, " again");
     int64_t count = i->sum.count + i->sum.received;
     if (count > collective_times(i->c))
         str_addf(&s, "%s×%lld", p->dense && code ? "" : " ", (long long)count);
@@ -327,8 +326,8 @@ static double measure(OverviewPen *p, double margin) {
         }
         double title = 12 + scene_width(p->s, 13, SEMIBOLD, u->title);
         way = fmax(way, fmax(way_width(p, &u->way[WAY_IN]), way_width(p, &u->way[WAY_OUT])));
-        const char *held =
-            p->roomy ? overview_weights(p->o.c->arena, u) : bytes_text(u->weights, p->o.c->arena);
+        const char *held = p->roomy || u->weights <= 0 ? overview_weights(p->o.c->arena, u)
+                                                       : bytes_text(u->weights, p->o.c->arena);
         p->width =
             fmax(p->width, title + (p->roomy ? 21 : 17) + scene_width(p->s, 12, REGULAR, held));
         p->width =

@@ -77,6 +77,31 @@ static double wrap_parts(Scene *s, Band at, double size, double pitch, const cha
     return y;
 }
 
+/* A title of two lines breaks behind a part of it where both parts fit, else so that the lines are
+ * about as long. */
+static int title_lines(Scene *s, const char *title, TextColumn c, const char **line) {
+    const int n = scene_wrap(s, title, c, line);
+    if (n != 2) return n;
+    for (const char *at = strstr(title, "; "); at; at = strstr(at + 1, "; ")) {
+        const char *one = arena_strndup(s->arena, title, (size_t)(at - title) + 1), *two = at + 2;
+        if (scene_width(s, c.size, c.weight, two) > c.w) continue;
+        if (scene_width(s, c.size, c.weight, one) > c.w) break;
+        line[0] = one, line[1] = arena_strdup(s->arena, two);
+        return n;
+    }
+    for (double lo = c.w / 2, hi = c.w; hi - lo > 2;) {
+        const char *try[3];
+        TextColumn less = c;
+        less.w = (lo + hi) / 2;
+        if (scene_wrap(s, title, less, try) > n) {
+            lo = less.w;
+            continue;
+        }
+        hi = less.w;
+        line[0] = try[0], line[1] = try[1];
+    }
+    return n;
+}
 double figure_head(Scene *s, PresetKind p, const char *title, const char *const *sub,
                    double sub_w) {
     double m = presets[p].margin, w = s->w - 2 * m;
@@ -84,7 +109,7 @@ double figure_head(Scene *s, PresetKind p, const char *title, const char *const 
     const char *line[3];
     const TextLook look = {ALIGN_LEFT, size, BOLD, s->wrong ? ROLE_FAIL : ROLE_INK};
     scene_begin(s, "title", "title", NULL);
-    int n = scene_wrap(s, title, (TextColumn){w, size, BOLD, 3, NULL}, line);
+    int n = title_lines(s, title, (TextColumn){w, size, BOLD, 3, NULL}, line);
     for (int i = 0; i < n; i++) scene_text(s, m, y + pitch * i, look, line[i]);
     Band under = {m, sub_w > 0 ? sub_w : w, y + pitch * (n - 1) + (p == PRESET_SLIDE ? 20 : 22)};
     y = wrap_parts(s, under, 12.5, 18, sub);

@@ -233,16 +233,59 @@ static double draw_heading(MeshPen *p, double y, double w, const char *words) {
         scene_text(p->s, p->x, y + 14, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK}, line[i]);
     return y + 8;
 }
+/* How to read a rank, at the right of the ranks where the page has room for it: what stands in the
+ * box of the one that is shown, and what the small meshes below show of it. Returns the y under it;
+ * y where there is no room. */
+static double draw_reading(MeshPen *p, double x, double y) {
+    enum { LEAST = 240, LINE = 19, ROWS = 3 };
+    Arena *a = p->c->arena;
+    const double w = p->x + p->w - x;
+    const char *line[4], *part = p->c->t->schedule_axis ? stack_parts(a, p->c->t, p->rank) : "";
+    const struct {
+        const char *word, *means;
+    } row[ROWS] = {{box_text(p, p->rank, false, bare_boxes(p)), "its place on each axis"},
+                   {part, "what it has of the model"},
+                   {p->inside ? box_text(p, p->rank, true, false) : "", "the experts that it has"}};
+    double word = 0, means = 0;
+    for (int i = 0; i < ROWS; i++) {
+        if (!*row[i].word) continue;
+        word = fmax(word, scene_width(p->s, 12.5, MEDIUM, row[i].word));
+        means = fmax(means, scene_width(p->s, 12.5, REGULAR, row[i].means));
+    }
+    if (w < fmax(LEAST, word + 14 + means) || p->c->t->ranks < 2) return y;
+    scene_begin(p->s, "legend", "reading", NULL);
+    scene_textf(p->s, x, y + 14, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK},
+                "How to read rank %lld", (long long)p->rank);
+    y += 38;
+    for (int i = 0; i < ROWS; i++) {
+        if (!*row[i].word) continue;
+        scene_text(p->s, x, y, (TextLook){ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK}, row[i].word);
+        scene_text(p->s, x + word + 14, y, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_SECOND},
+                   row[i].means);
+        y += LINE;
+    }
+    const int n = scene_wrap(p->s,
+                             "Below, lines join ranks that talk to each other over an axis; this "
+                             "rank's group is filled.",
+                             (TextColumn){w, 12.5, REGULAR, 4, NULL}, line);
+    y += 8;
+    for (int i = 0; i < n; i++, y += LINE)
+        scene_text(p->s, x, y, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_SECOND}, line[i]);
+    scene_end(p->s);
+    return y - 8;
+}
 /* The ranks by their coordinates and, in a model of experts, what they have of these: in the same
  * box; where that has no room for it once more by the experts, beside each other where the page is
  * wide enough for both. */
 static double draw_both(MeshPen *p, double y) {
     enum { APART = 36 };
-    if (!p->experts.w || p->c->t->ranks < 2) return draw_ranks(p, y, false);
-    if (p->inside) {
+    const bool experts = p->experts.w && p->c->t->ranks > 1;
+    if (!experts || p->inside) {
         const char *what = arena_printf(
             p->c->arena, "In each rank its place and, below, its experts: %s", p->experts.title);
-        return draw_ranks(p, draw_heading(p, y, p->w, what), false);
+        if (experts) y = draw_heading(p, y, p->w, what);
+        const double end = draw_ranks(p, y, false);
+        return fmax(end, draw_reading(p, p->x + ranks_width(p) + APART, y));
     }
     const char *words =
         arena_printf(p->c->arena, "Experts on the same ranks: %s", p->experts.title);
@@ -320,6 +363,11 @@ static void link_group(MeshPen *p, const Links *l) {
     }
 }
 
+/* The pill of a small mesh, and how many groups it has. */
+static double head_width(const MeshPen *p, const MeshComm *c) {
+    return pill_width(p->s, c->name) + 8 +
+           scene_width(p->s, 12.5, SEMIBOLD, group_count(p->c->arena, &c->groups));
+}
 static double draw_small(MeshPen *p, const MeshComm *c, double x, double y, double w) {
     const Trace *t = p->c->t;
     Arena *a = p->c->arena;
@@ -331,7 +379,7 @@ static double draw_small(MeshPen *p, const MeshComm *c, double x, double y, doub
                 arena_printf(a, "%s: %s", c->name, group_count(a, &c->groups)));
     double pw = draw_pill(p->s, x, y + 9, c->name, c->axes);
     const char *count = group_count(a, &c->groups);
-    bool fits = pw + 8 + scene_width(p->s, 12.5, SEMIBOLD, count) <= w - 6;
+    bool fits = head_width(p, c) <= w - 6;
     TextLook look = {ALIGN_LEFT, fits ? 12.5 : 12, fits ? SEMIBOLD : REGULAR, ROLE_INK};
     scene_text(p->s, x + pw + 8, y + 13.5, look, count);
     for (int64_t g = 0; g < groups_count(&c->groups); g++)
@@ -354,11 +402,14 @@ static double draw_small(MeshPen *p, const MeshComm *c, double x, double y, doub
     int n = scene_wrap(p->s, list.s, (TextColumn){w - 12, 12.5, REGULAR, 3, NULL}, line);
     for (int i = 0; i < n; i++, ty += 17)
         scene_text(p->s, x, ty, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK}, line[i]);
-    const char *about[2] = {
-        arena_printf(a, "%s%s%s", c->cuts, *c->cuts && *c->link ? "; " : "", c->link), c->carries};
-    for (int k = 0; k < 2; k++) {
-        n = *about[k] ? scene_wrap(p->s, about[k], (TextColumn){w - 12, 12, REGULAR, 3, NULL}, line)
-                      : 0;
+    /* each on a line of its own, a number with what it counts */
+    const struct {
+        const char *text, *sep;
+    } about[] = {{c->cuts, NULL}, {c->link, ", "}, {c->carries, ", "}};
+    for (int k = 0; k < 3; k++) {
+        n = *about[k].text ? scene_wrap(p->s, about[k].text,
+                                        (TextColumn){w - 12, 12, REGULAR, 3, about[k].sep}, line)
+                           : 0;
         for (int i = 0; i < n; i++, ty += 16)
             scene_text(p->s, x, ty + 2, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, line[i]);
     }
@@ -366,6 +417,18 @@ static double draw_small(MeshPen *p, const MeshComm *c, double x, double y, doub
     return ty;
 }
 
+/* What a small mesh needs with its heading. */
+static double small_width(const MeshPen *p, const MeshComm *c) {
+    return fmax((double)p->cols * 38, head_width(p, c)) + 14;
+}
+/* How much wider each of n small meshes is than that, for all to fill a line of width w: less than
+ * 0 where they have no room, and not too far apart. */
+static double share(const MeshPen *p, int first, int n, double w) {
+    enum { WIDE = 260 };
+    double need = 0;
+    for (int k = 0; k < n; k++) need += small_width(p, &p->comm[first + k]);
+    return fmin((w - need) / n, fmax(0, WIDE - need / n));
+}
 /* Ranks (on the first page), then the groups from *next on; a slide takes as many as fit below. */
 static double few_ranks(MeshPen *p, double y, int *next) {
     if (!p->placed) y = draw_both(p, y + 4);
@@ -374,11 +437,16 @@ static double few_ranks(MeshPen *p, double y, int *next) {
     double need = fmax(190, (double)p->cols * 38 + 20);
     int per_line = (int)fmax(1, floor((p->w + 1) / need));
     if (per_line > p->n) per_line = p->n;
-    double w = fmin(260, p->w / fmax(1, per_line)), line = 0;
+    double line = 0;
     while (*next < p->n) {
-        double bottom = y;
-        for (int k = 0; k < per_line && *next < p->n; k++, ++*next)
-            bottom = fmax(bottom, draw_small(p, &p->comm[*next], p->x + k * w, y, w));
+        double bottom = y, x = p->x;
+        const int n = per_line < p->n - *next ? per_line : p->n - *next;
+        const double more = share(p, *next, n, p->w);
+        for (int k = 0; k < n; k++, ++*next) {
+            const double w = small_width(p, &p->comm[*next]) + more;
+            bottom = fmax(bottom, draw_small(p, &p->comm[*next], x, y, w));
+            x += w;
+        }
         line = fmax(line, bottom + 18 - y);
         y = bottom + 18;
         if (p->preset == PRESET_SLIDE && y + line + 50 > presets[PRESET_SLIDE].h) break;

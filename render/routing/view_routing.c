@@ -13,6 +13,7 @@ enum {
     MOST_RIBBONS = 8,  /* ranks with ribbons */
     MOST_EXPERTS = 32, /* that have a bar each */
     MOST_NUMBERS = 16, /* ranks with a number in each cell */
+    LARGE = 44,        /* a cell with room for a larger number */
     BINS = 64,
     SLIDE_MATRIX = 310,
     HOT = 10,
@@ -354,8 +355,9 @@ static void draw_cell(RoutePen *p, const Grid *g, int64_t i, int64_t k) {
             scene_rect(p->s, (Area){x + 2, y + c - 2 - h, (c - 4) * share, h}, 0,
                        (Look){i == k ? ROLE_GRID : routing_hue(i),
                               i == k ? ROLE_NONE : ROLE_WEIGHT_LINE, i == k ? 0 : 0.8});
+        const double size = c < LARGE ? 12 : 15;
         scene_text(p->s, x + c / 2, y + 0.52 * c,
-                   (TextLook){ALIGN_MIDDLE, 12, i == k ? REGULAR : SEMIBOLD,
+                   (TextLook){ALIGN_MIDDLE, size, i == k ? REGULAR : SEMIBOLD,
                               i == k ? ROLE_SECOND : ROLE_INK},
                    whole(p, rows));
     } else if (rows > 0) {
@@ -375,11 +377,12 @@ static void draw_sums(RoutePen *p, const Grid *g) {
                     (long long)r->rank[i]);
         scene_textf(p->s, x, g->y - 7, (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND}, "%lld",
                     (long long)r->rank[i]);
-        scene_text(p->s, right, y, (TextLook){ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK},
+        const double size = g->cell < LARGE ? 12 : 13;
+        scene_text(p->s, right, y, (TextLook){ALIGN_LEFT, size, SEMIBOLD, ROLE_INK},
                    whole(p, r->out[i]));
         scene_text(
             p->s, x, under + 17,
-            (TextLook){ALIGN_MIDDLE, 12, most ? BOLD : SEMIBOLD, most ? ROLE_FAIL : ROLE_INK},
+            (TextLook){ALIGN_MIDDLE, size, most ? BOLD : SEMIBOLD, most ? ROLE_FAIL : ROLE_INK},
             whole(p, r->in[i]));
     }
     scene_text(p->s, g->x - 8, under + 17, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
@@ -415,7 +418,8 @@ static const char *matrix_words(const RoutePen *p, const Grid *g) {
 static bool has_numbers(const RoutePen *p, double side) {
     double widest = 0;
     for (int64_t i = 0; i < p->r.n && p->r.n <= MOST_NUMBERS; i++) {
-        widest = fmax(widest, scene_width(p->s, 12, BOLD, whole(p, p->r.in[i])));
+        widest = fmax(widest, scene_width(p->s, side / (double)p->r.n < LARGE ? 12 : 13, BOLD,
+                                          whole(p, p->r.in[i])));
         widest = fmax(widest, scene_width(p->s, 12, REGULAR, whole(p, (double)p->r.rank[i])));
     }
     return p->r.n <= MOST_NUMBERS && widest + 4 <= side / (double)p->r.n;
@@ -436,7 +440,8 @@ static double draw_matrix(RoutePen *p, double x, double y, double w) {
     for (int i = 0; i < n; i++, y += 16)
         scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, line[i]);
     double left = numbers ? 62 : 44, room = w - left - (numbers ? 40 : 0);
-    double wish = numbers ? fmax(26, (p->preset == PRESET_WIDE ? 52 : 46) - p->less / 5) : 20;
+    const double few = (p->preset == PRESET_WIDE ? 60 : 52) - p->less / 5;
+    double wish = numbers ? fmax(26, few) : 20;
     g.cell = fmin(wish, fmin(room, high) / (double)g.bins);
     g.x = x + left, g.y = y + 26;
     double side = g.cell * (double)g.bins;

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "render/furniture/page_room.h"
 #include "render/render.h"
 #include "render/roofline/roofline.h"
 #include "support/records.h"
@@ -273,6 +274,55 @@ static void large_marks_have_names(void **state) {
         arena_free(a);
     }
 }
+/* Crowded marks have names too: each that the test knows, in the preset, where once there were
+ * none. */
+static void crowded_marks_have_names(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan, *preset, *says[3];
+    } row[] = {{"plans/shape-only/deepseek-v3-2048.yaml",
+                "wide",
+                {"AR after shared down_proj", "AR after down_proj", "kv_b_proj"}},
+               {"plans/shape-only/llama3.1-405b-8192.yaml",
+                "wide",
+                {"RS after w2", "AG after ffn_norm", "SiLU"}},
+               {"plans/30-mixtral-8x7b-ep-dp-cp.yaml",
+                "slide",
+                {"A2A dispatched", "AR dwv", "A2A after w2"}},
+               {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
+                "slide",
+                {"AR dwv", "RS after wo", "multiply"}}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        const Scene *s = page_of(a, row[i].plan, row[i].preset);
+        for (int k = 0; k < 3; k++)
+            if (!texts_with(s, row[i].says[k]))
+                fail_msg("%s, %s: %s has no name", row[i].plan, row[i].preset, row[i].says[k]);
+        arena_free(a);
+    }
+}
+/* A page of a fixed height is filled, and a title of two lines has no word alone in the second. */
+static void pages_are_filled(void **state) {
+    (void)state;
+    static const char *const plans[] = {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
+                                        "plans/shape-only/llama3.1-405b-8192.yaml",
+                                        "plans/shape-only/deepseek-v3-2048.yaml"};
+    for (int i = 0; i < 6; i++) {
+        Arena *a = arena_new();
+        const Scene *s = page_of(a, plans[i / 2], i % 2 ? "slide" : "a4");
+        const double room = page_room(i % 2 ? PRESET_SLIDE : PRESET_A4);
+        double line[2] = {0};
+        int n = 0;
+        if (s->h > room + 1 || s->h < room - 4) fail_msg("%g of %g high", s->h, room);
+        for (int k = 0; k < s->n_marks; k++) {
+            const Mark *m = &s->marks[k];
+            if (m->kind == MARK_TEXT && m->size >= 18 && n < 2) line[n++] = m->w;
+        }
+        if (n == 2 && line[1] < line[0] / 2)
+            fail_msg("%s: lines of %g and %g", plans[i / 2], line[0], line[1]);
+        arena_free(a);
+    }
+}
 /* Which micro-batches the records are of is said once, and of two ways not "one of 8". */
 static void micro_batches_are_said_once(void **state) {
     (void)state;
@@ -295,6 +345,7 @@ int main(void) {
         cmocka_unit_test(numbers_of_a_block),         cmocka_unit_test(no_mark_above_a_roof),
         cmocka_unit_test(layers_are_one_mark),        cmocka_unit_test(traces_from_files),
         cmocka_unit_test(roofs_say_what_is_so),       cmocka_unit_test(large_marks_have_names),
+        cmocka_unit_test(crowded_marks_have_names),   cmocka_unit_test(pages_are_filled),
         cmocka_unit_test(micro_batches_are_said_once)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

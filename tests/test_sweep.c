@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/sweep.h"
+#include "render/furniture/page_room.h"
 #include "render/render.h"
 #include "render/scene/scene.h"
 #include "render/sweep/sweep.h"
@@ -239,6 +240,11 @@ static void ways_are_plans(void **state) {
 }
 
 /* ---- pages ---- */
+static double preset_room(const char *preset) {
+    PresetKind kind = PRESET_WIDE;
+    furniture_preset(preset, &kind);
+    return page_room(kind);
+}
 static int page_problems(Drawn *p, const char *preset, const char *theme) {
     Arena *a = arena_new();
     Scene *page[VIEW_MAX_PAGES];
@@ -256,6 +262,9 @@ static int page_problems(Drawn *p, const char *preset, const char *theme) {
             print_error("%s, %s: shrunk to %g\n", p->name, preset, page[i]->scale);
             found++;
         }
+        const double room = preset_room(preset); /* it is filled */
+        if (room > 0 && (page[i]->h > room + 1 || page[i]->h < room - 4))
+            fail_msg("%s, %s: %g of %g high", p->name, preset, page[i]->h, room);
         const char *d = page[i]->desc;
         assert_true(d && d[strlen(d) - 1] == '.');
     }

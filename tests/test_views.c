@@ -1501,6 +1501,54 @@ static void arrows_pass_over_the_digits(void **state) {
     assert_true(digits > 50);
     arena_free(a);
 }
+/* Weights that backward gathers again stand apart from those of forward, and a box without weights
+ * says so in every size. */
+static void overview_gathers_again(void **state) {
+    (void)state;
+    static const char *const sizes[] = {"wide", "column", "slide"};
+    for (int i = 0; i < 6; i++) {
+        Arena *a = arena_new();
+        const bool fsdp = i < 3;
+        PlanRun r = run_file(
+            a, fsdp ? "plans/20-llama3-8b-fsdp-tp.yaml" : "plans/52-llama3-8b-pp4-dualpipe.yaml",
+            &(PipelineOptions){0});
+        RenderOptions o = options("overview");
+        o.preset = sizes[i % 3];
+        const char *words = picture(a, r.t, &o, FORMAT_SVG), *code = i == 2 ? "AG" : "AllGather";
+        if (fsdp) says(words, arena_printf(a, "%s layer again, 373 KiB", code));
+        if (fsdp) says(words, arena_printf(a, "%s layer, 373 KiB", code));
+        if (!fsdp) says_not(words, " again");
+        says(words, "no weights");
+        says_not(words, " ops");
+        arena_free(a);
+    }
+}
+/* How to read a rank, where the page has room for it; headings of small meshes have room for all
+ * their words in one weight, and a number stands with what it counts. */
+static void mesh_says_how_to_read(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r =
+        run_file(a, "plans/37-qwen3-30b-a3b-ep-etp.yaml", &(PipelineOptions){.events = true});
+    RenderOptions o = options("mesh");
+    Scene *page[VIEW_MAX_PAGES];
+    const char *words = picture(a, r.t, &o, FORMAT_SVG);
+    says(words, "How to read rank 0");
+    says(words, "edp0 ep0 tp0\nits place on each axis\nE0-63, part 0\nthe experts that it has");
+    says(words, "5 AllReduce, sends ");
+    assert_int_equal(render_pages(r.t, diags_new(a), &o, a, page), 1);
+    int headings = 0;
+    for (int i = 0; i < page[0]->n_marks; i++) {
+        const Mark *m = &page[0]->marks[i];
+        if (m->kind != MARK_TEXT || !strstr(m->run[0].s, " × ")) continue;
+        assert_int_equal(m->run[0].weight, SEMIBOLD);
+        headings++;
+    }
+    assert_int_equal(headings, 5);
+    o.preset = "slide";
+    says_not(picture(a, r.t, &o, FORMAT_SVG), "How to read");
+    arena_free(a);
+}
 /* What a causal mask makes of a cut of the sequence: the shares are those of the recorded work, the
  * busiest rank is told where the others wait for it; a plan whose work is not that of the mask (a
  * ring, documents in a row) or whose sequence is whole has no such picture. What a reduce-scatter
@@ -1707,6 +1755,8 @@ int main(void) {
         cmocka_unit_test(experts_stand_in_the_box),
         cmocka_unit_test(memory_kinds_differ),
         cmocka_unit_test(memory_formula_is_no_chance),
+        cmocka_unit_test(overview_gathers_again),
+        cmocka_unit_test(mesh_says_how_to_read),
         cmocka_unit_test(column_then_row),
         cmocka_unit_test(views_are_clean),
     };

@@ -28,6 +28,7 @@ enum {
     NUMBER = 12,  /* size of a cell's number */
     LIFE = 0,
     NARROW_CELL = 8, /* width of the shortest cell from which on all have dark outlines */
+    BARE_CELL = 2,   /* in less left cannot be told from right */
     LEAST_IDLE = 4,  /* width from which on idle time is hatched: in less no hatch is one */
     LEGIBLE = 6,     /* width of the shortest cell, else something is left out */
     BREAK = 16,      /* width of a break */
@@ -62,7 +63,8 @@ typedef struct {
     double x, w;            /* of the rows: their left end and width */
     double cell, step, gap; /* heights: of a cell, of the line under it, between rows */
     bool each;              /* every action has its cell */
-    bool fine;              /* cells are so narrow that their lines are pale */
+    bool fine;              /* cells are so narrow that their lines are pale, */
+    bool bare;              /* and some that no bar at an edge says a stage */
     bool *numbered;         /* per kind and stage of the one that is drawn: all its cells are */
     bool one_line;          /* what is said of a row stands in one line */
     bool strip;             /* part of another view's page: nothing of what is in flight */
@@ -152,8 +154,10 @@ static void draw_chunk(PipePen *q, const PipeRow *r, int i, Area box) {
         if (!at++) return;
     }
     double edge = fmin(2, box.w / 10), w = (box.w - 2 * edge) / n,
-           line = box.h < 2 * NUMBER ? 2 : 3;
-    if (n > 1 && !q->fine) /* clear of the next cell's */
+           line = q->fine              ? 1.5
+                  : box.h < 2 * NUMBER ? 2
+                                       : 3;
+    if (n > 1 && !q->bare) /* clear of the next cell's */
         scene_rect(q->s,
                    (Area){box.x + edge + w * before, below ? box.y + box.h - line : box.y, w, line},
                    0, (Look){ROLE_INK, ROLE_NONE, 0})
@@ -207,7 +211,9 @@ static void draw_actions(PipePen *q, const PipeRow *r, double y) {
             draw_cell(q, r, i, box);
     }
     if (!q->fine) return;
-    scene_begin(q->s, "busy", arena_printf(q->p.a, "%sbusy-%d", q->tag, (int)(r - q->p.row)), NULL);
+    const int rank = (int)(r - q->p.row);
+    scene_begin(q->s, "busy", arena_printf(q->p.a, "%sbusy-%d", q->tag, rank),
+                arena_printf(q->p.a, "rank %d computes", rank));
     draw_busy(q, r, y);
     scene_end(q->s);
 }
@@ -514,7 +520,7 @@ static double draw_legend(PipePen *q, double y) {
                 : "\u00d7 n: so many periods like those at both sides are not drawn";
         if (k < ACTION_LOOKS && !used[k]) continue;
         if (k > ACTION_LOOKS && !q->each) break;
-        if (k == ACTION_LOOKS + 2 && (q->fine || !chunks(q))) continue;
+        if (k == ACTION_LOOKS + 2 && (q->bare || !chunks(q))) continue;
         if (k == ACTION_LOOKS + 3 && !q->fold.n) break;
         double w = 24 + scene_width(q->s, 12, REGULAR, word) + 22;
         if (x + w > end) x = presets[q->preset].margin, y += 20;
@@ -631,7 +637,7 @@ static double shortest(const PipePen *q) {
 static double draw_pipe(PipePen *q, int which, double y) {
     q->p = q->all[which];
     q->tag = which ? arena_printf(q->p.a, "s%d-", which) : "";
-    q->fine = shortest(q) < NARROW_CELL;
+    q->fine = shortest(q) < NARROW_CELL, q->bare = shortest(q) < BARE_CELL;
     find_numbered(q);
     if (q->n_all > 1) {
         scene_text(q->s, q->x, y + 12,

@@ -132,7 +132,32 @@ static const char *strips_word(const Mirror *m, int first, int n) {
     return n == 1 ? what : arena_printf(m->g->arena, "%s, %s", what, with);
 }
 
-static const char *title(const Mirror *m, int first, int n) {
+/* What every collective of a kind faces, k of strips [first, first + n); NULL: it is not so. */
+static const char *all_faces(const Mirror *m, int first, int n, const TraceCollective *const *use,
+                             int k) {
+    bool max = false; /* has no gradient, and faces nothing */
+    if (all_face(m, first, n, "all_gather", "reduce_scatter"))
+        return "AllGather faces a ReduceScatter";
+    if (all_face(m, first, n, "shift", "shift")) return "hop of the ring faces a hop back";
+    if (all_face(m, first, n, "send", "send")) return "message faces the one of its gradient";
+    if (all_face(m, first, n, "all_to_all", "all_to_all"))
+        return "AllToAll faces one that brings gradients back";
+    if (!all_face(m, first, n, "all_reduce", NULL)) return NULL;
+    for (int i = 0; i < k; i++) max |= text_same(use[i]->reduce, "max");
+    return max ? "AllReduce that sums faces an identity" : "AllReduce faces an identity";
+}
+/* Does it draw what ends gradients of parameters? They may travel in a unit that another page has.
+ */
+static bool draws_gradients(const Mirror *m, int first, int n) {
+    for (int i = first; i < first + n; i++)
+        for (int r = 0; r < m->strip[i].n; r++)
+            for (int j = 0; j < m->strip[i].row[r].n_grad; j++)
+                if (m->strip[i].row[r].grad[j].n) return true;
+    return false;
+}
+/* It speaks of what its page shows: where the weights stand on another (`apart`), nothing is told
+ * of their gradients. */
+static const char *title(const Mirror *m, int first, int n, bool apart) {
     const Trace *t = m->g->t;
     Arena *a = m->g->arena;
     if (words_different(t))
@@ -152,29 +177,20 @@ static const char *title(const Mirror *m, int first, int n) {
     bool part = n < m->n;
     const char *head =
         part ? strips_word(m, first, n) : "The backward pass mirrors the forward pass";
-    if (all_face(m, first, n, "all_gather", "reduce_scatter"))
-        return arena_printf(a, "%s: every AllGather faces a ReduceScatter", head);
-    if (all_face(m, first, n, "shift", "shift"))
-        return arena_printf(a, "%s: every hop of the ring faces a hop back", head);
-    if (all_face(m, first, n, "send", "send"))
-        return arena_printf(a, "%s: every message faces the one of its gradient", head);
-    if (all_face(m, first, n, "all_to_all", "all_to_all"))
-        return arena_printf(a, "%s: every AllToAll faces one that brings gradients back", head);
-    if (all_face(m, first, n, "all_reduce", NULL)) {
-        bool max = false; /* has no gradient, and faces nothing */
-        for (int i = 0; i < k; i++) max |= text_same(use[i]->reduce, "max");
-        return arena_printf(a, "%s: every AllReduce%s faces an identity", head,
-                            max ? " that sums" : "");
-    }
+    const char *faces = all_faces(m, first, n, use, k);
+    if (faces) return arena_printf(a, "%s: every %s", head, faces);
     if (k)
         return part ? arena_printf(a, "%s: the backward pass beside the forward pass", head)
                     : "The backward pass beside the forward pass";
-    bool weights = collect(m, first, n, OF_WEIGHTS, use) > 0,
-         gradients = collect(m, first, n, OF_GRADIENTS, use) > 0,
+    bool weights = collect(m, from, count, OF_WEIGHTS, use) > 0,
+         gradients = collect(m, from, count, OF_GRADIENTS, use) > 0,
          after = gradients && collect(m, first, n, OF_AFTER, use) > 0,
          sent = collect(m, first, n, OF_FORWARD, use) + collect(m, first, n, OF_BACKWARD, use) > 0;
-    const char *what = weights     ? "only weights and their gradients travel"
-                       : after     ? "gradients travel, and after the step parameters"
+    apart |= !draws_gradients(m, first, n);
+    const char *what = apart && (weights || gradients)
+                           ? "activations and their gradients stay on the rank"
+                       : weights   ? "only weights and their gradients travel"
+                       : after     ? "gradients of weights travel"
                        : gradients ? "only gradients of weights travel"
                                    : "nothing is sent",
                *here = scope(m, from, count,
@@ -342,7 +358,8 @@ static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, Sh
     mirror_subtitle(m->g, preset, sub);
     p.wrong = mirror_wrong(m, first, n);
     s->wrong = p.wrong->n || words_different(m->g->t);
-    double w = s->w - 2 * pr->margin, y = figure_head(s, preset, title(m, first, n), sub, 0) + 16;
+    double w = s->w - 2 * pr->margin,
+           y = figure_head(s, preset, title(m, first, n, false), sub, 0) + 16;
     y = wrong_notes(s, p.wrong, pr->margin, w, y - 14, 0) + (p.wrong->n ? 22 : 14);
     spread(&p, &sheet);
     mirror_heads(&p, y);
@@ -488,7 +505,8 @@ static Scene *slide_new(const ViewCall *c, const Mirror *m, int first, int n, Sp
     p.wrong = mirror_wrong(m, first, n);
     s->wrong = p.wrong->n || words_different(m->g->t);
     double y =
-        figure_head(s, PRESET_SLIDE, title(m, first, n), sub, pr->w - 2 * pr->margin - 40) + 8;
+        figure_head(s, PRESET_SLIDE, title(m, first, n, true), sub, pr->w - 2 * pr->margin - 40) +
+        8;
     y = wrong_notes(s, p.wrong, pr->margin, pr->w - 2 * pr->margin, y - 8, 2) +
         (p.wrong->n ? 14 : 8);
     const double shapes = without.shapes ? 0 : slide_shapes(&p, first, n, 0);

@@ -41,6 +41,7 @@ typedef struct {
 typedef struct {
     const ViewCall *c;
     const Mirror *m;
+    PresetKind preset;
     Scene *s;
     const WrongList *wrong;
     int n;
@@ -426,17 +427,19 @@ static double draw_rows(WeightPen *p, int first, int n, double y) {
     return y + p->pitch * n;
 }
 
-static const char *title(const WeightPen *p) {
+/* Of rows [first, first + n), those of a page: it speaks of what stands there. */
+static const char *title(const WeightPen *p, int first, int n) {
     Arena *a = p->c->arena;
     int fetched = 0, summed = 0;
-    for (int i = 0; i < p->n; i++) fetched += p->row[i].fetch != NULL, summed += p->row[i].n > 0;
+    for (int i = first; i < first + n; i++)
+        fetched += p->row[i].fetch != NULL, summed += p->row[i].n > 0;
     if (p->wrong->n) return wrong_title(p->wrong);
     if (fetched)
         return "The weights: cut at rest, gathered before use, freed after it; gradients end where "
                "the weights rest";
-    if (summed && summed < p->n)
+    if (summed && summed < n)
         return arena_printf(a, "The weights: %d of %d lines have a gradient that ranks add up",
-                            summed, p->n);
+                            summed, n);
     if (summed) return "The weights: every gradient is summed over the ranks that saw other tokens";
     return "The weights: every gradient is whole where it is made";
 }
@@ -456,10 +459,38 @@ static void set_columns(WeightPen *p, double margin, bool slide) {
     set_columns(p, margin, slide);
 }
 
+/* What stands above rows [first, first + n) on scene s; returns the y under it. */
+static double weights_head(WeightPen *p, Scene *s, int first, int n) {
+    const bool slide = p->preset == PRESET_SLIDE;
+    const double margin = presets[p->preset].margin, w = p->s->w - 2 * margin;
+    const char *sub[8];
+    Scene *own = p->s;
+    mirror_subtitle(p->m->g, p->preset, sub);
+    s->w = own->w, s->wrong = own->wrong;
+    p->s = s;
+    double y = figure_head(s, p->preset, title(p, first, n), sub, slide ? w - 40 : 0) + 4;
+    y = wrong_notes(s, p->wrong, margin, w, y - 6, slide ? 3 : 0) + (p->wrong->n ? 14 : 6);
+    heads(p, y + 8);
+    p->s = own;
+    return y + 18;
+}
+/* How many rows from `first` on stand on its page, and how far apart: of several pages each has as
+ * many. */
+static int rows_on(WeightPen *p, int first, double y) {
+    const bool slide = p->preset == PRESET_SLIDE;
+    const int all = p->n - first;
+    const double room = slide ? presets[p->preset].h - 30 - y : 1e9;
+    p->pitch = fmin(slide ? 58 : 46, fmax(37, room / all));
+    const int most = (int)fmax(1, fmin(all, floor(room / p->pitch))),
+              pages = (all + most - 1) / most, n = (all + pages - 1) / pages;
+    if (pages > 1 && slide) p->pitch = fmin(58, room / n);
+    return n;
+}
+
 int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene **page, int max) {
     const Preset *pr = &presets[preset];
     int pages = 0;
-    WeightPen probe = {.c = c, .m = m};
+    WeightPen probe = {.c = c, .m = m, .preset = preset};
     read_rows(&probe);
     join_units(&probe);
     place_sums(&probe);
@@ -467,27 +498,15 @@ int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene 
     probe.wrong = mirror_wrong(m, 0, m->n);
     for (int first = 0; first < probe.n && pages < max;) {
         WeightPen p = probe;
-        const char *sub[8];
         Scene *s = p.s = figure_new(c, "block", preset);
-        mirror_subtitle(m->g, preset, sub);
         set_columns(&p, pr->margin, preset == PRESET_SLIDE);
         s->w = fmax(preset == PRESET_WIDE ? 760 : s->w, ceil(right_of(&p) + pr->margin));
         if (preset == PRESET_WIDE) s->px_width = (int)(pr->px * fmin(1, s->w / pr->w));
         s->wrong = p.wrong->n > 0;
-        double w = s->w - 2 * pr->margin,
-               y = figure_head(s, preset, title(&p), sub, preset == PRESET_SLIDE ? w - 40 : 0) + 4;
-        y = wrong_notes(s, p.wrong, pr->margin, w, y - 6, preset == PRESET_SLIDE ? 3 : 0) +
-            (p.wrong->n ? 14 : 6);
-        heads(&p, y + 8);
-        y += 18;
-        int n = probe.n - first;
-        double room = pr->h > 0 && preset == PRESET_SLIDE ? pr->h - 30 - y : 1e9;
-        p.pitch = fmin(preset == PRESET_SLIDE ? 58 : 46, fmax(37, room / n));
-        n = fmin(n, floor(room / p.pitch)) < 1 ? 1 : (int)fmin(n, floor(room / p.pitch));
-        int left =
-            (probe.n - first + n - 1) / n; /* pages that are needed, with as many rows on each */
-        n = (probe.n - first + left - 1) / left;
-        if (left > 1 && preset == PRESET_SLIDE) p.pitch = fmin(58, room / n);
+        double w = s->w - 2 * pr->margin;
+        const double top = weights_head(&p, figure_new(c, "block", preset), first, probe.n - first);
+        const int n = rows_on(&p, first, top);
+        double y = weights_head(&p, s, first, n);
         y = draw_rows(&p, first, n, y);
         s->desc = "The weights of a block, one per row: how they lie at rest, what gathers them, "
                   "how they lie in compute, and what is done to their gradients.";

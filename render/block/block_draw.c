@@ -291,6 +291,7 @@ void block_columns(BlockPen *p, BlockFrame *f) {
         if (n->kind == NODE_INPUT && n->col < cols)
             f->width[n->col] = fmax(f->width[n->col], block_box_width(p, n));
         if (n->kind == NODE_INPUT || n->col >= cols || n->col_last > n->col) continue;
+        if (n->shared >= 0 || n->joined >= 0) continue; /* it has no box of its own */
         f->width[n->col] =
             fmax(f->width[n->col], fmax(f->tight ? TIGHT_COL : COL_N, block_box_width(p, n)));
     }

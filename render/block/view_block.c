@@ -52,9 +52,9 @@ static void line_rows(BlockPen *p, BlockFrame *frame, int n) {
     BlockGrid *grid = ARENA_ARRAY(p->g->arena, BlockGrid, n);
     int least = 1 << 20, most = 0;
     for (int i = 0; i < n; i++) {
+        most = (int)fmax(most, frame[i].strip->levels);
         if (frame[i].strip->to < 0) continue; /* a chain is not stretched */
         least = (int)fmin(least, frame[i].strip->levels);
-        most = (int)fmax(most, frame[i].strip->levels);
     }
     if (most - least < TORN) block_rows(p, &grid[0], frame, n);
     for (int i = 0; i < n && most - least >= TORN; i++) block_rows(p, &grid[i], &frame[i], 1);
@@ -115,6 +115,46 @@ static void measure(const ViewCall *c, BlockGraph *g, BlockFrame *frame, double 
     for (int i = 0; i < n && !less; i++) set_tight(c, g, &frame[i], &width[i], was[i].tight);
 }
 
+/* How large all of the page is seen on a screen, in relation to others of the same strips. */
+static double seen(const ViewCall *c, BlockGraph *g, const BlockFrame *f, const double *width,
+                   LineRoom room, int n) {
+    enum { SCREEN_W = 16, SCREEN_H = 10, BETWEEN = 24, FURNITURE = 170 }; /* head, legend, foot */
+    double widest = 0, height = FURNITURE, used = 0;
+    for (int i = 0; i < n;) {
+        const int k = fit_line(f + i, width + i, n - i, room.w, room.max, &used);
+        double line = 0;
+        for (int q = i; q < i + k; q++) {
+            double h;
+            block_measure(c, g, &full, &f[q], &h);
+            line = fmax(line, h);
+        }
+        widest = fmax(widest, used), height += line + BETWEEN;
+        i += k;
+    }
+    return fmin(SCREEN_W / widest, SCREEN_H / height);
+}
+/* Measures strips, and returns how wide their lines become: in the room that a page has, or in more
+ * where so all of it is seen much larger, in fewer lines, than as a tower with nothing beside it.
+ */
+static double lines_room(const ViewCall *c, BlockGraph *g, BlockFrame *frame, double *width, int n,
+                         LineRoom room) {
+    static const double more[] = {1.25, 1.5}, much = 1.15;
+    measure(c, g, frame, width, n, room);
+    if (room.max < 2 || n < 2 || count_lines(frame, width, n, room) < 2) return room.w;
+    const double own = seen(c, g, frame, width, room, n);
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        BlockFrame *f = arena_memdup(c->arena, frame, (size_t)n * sizeof *f);
+        double *w = ARENA_ARRAY(c->arena, double, n);
+        const LineRoom wider = {room.w * more[i], room.max};
+        for (int k = 0; k < n; k++) f[k].tight = false;
+        measure(c, g, f, w, n, wider);
+        if (seen(c, g, f, w, wider, n) < much * own) continue;
+        for (int k = 0; k < n; k++) frame[k].tight = f[k].tight, width[k] = w[k];
+        return wider.w;
+    }
+    return room.w;
+}
+
 /* Strips [first, first + n) on one page, wrapped into lines. */
 static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, BlockFrame *all,
                        int first, int n) {
@@ -123,10 +163,11 @@ static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, Bloc
     const Preset *pr = &presets[preset];
     double *width = ARENA_ARRAY(c->arena, double, n), widest = 0, used = 0;
     /* two strips of a block belong side by side: the canvas grows for them, up to where the
-     * smallest letters of a PNG have 11 pixels */
-    const double most = pr->px * pr->min_size / 11;
-    double room = (per_line == 1 ? pr->w : most) - 2 * pr->margin;
-    measure(c, g, frame, width, n, (LineRoom){room, per_line});
+     * smallest letters of a PNG have 11 pixels; beyond it the PNG grows, too */
+    const double most = pr->px * pr->min_size / 11, own = preset == PRESET_COLUMN ? pr->w : most;
+    double room = own - 2 * pr->margin;
+    if (preset == PRESET_WIDE) room = lines_room(c, g, frame, width, n, (LineRoom){room, per_line});
+    else measure(c, g, frame, width, n, (LineRoom){room, per_line});
     for (int i = 0; i < n; widest = fmax(widest, used))
         i += fit_line(frame + i, width + i, n - i, room, per_line, &used);
     Scene *s = figure_new(c, "block", preset);
@@ -135,8 +176,7 @@ static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, Bloc
               : 760; /* a single strip needs no wide canvas; the scale of a PNG stays the same */
     s->w = fmax(preset == PRESET_COLUMN ? pr->w : wide, ceil(widest + 2 * pr->margin));
     if (preset == PRESET_WIDE && n == 1) s->px_width = (int)(pr->px * s->w / 1140);
-    if (preset == PRESET_WIDE && n > 1)
-        s->px_width = (int)(pr->px * fmax(1, s->w / (room + 2 * pr->margin)));
+    if (preset == PRESET_WIDE && n > 1) s->px_width = (int)(pr->px * fmax(1, s->w / own));
     BlockPen p = block_pen(c, g, s, &full);
     const char *sub[8];
     block_subtitle(g, phase_text(g->pass), sub);

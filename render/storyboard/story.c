@@ -170,6 +170,7 @@ static void choose_ranks(Story *s) {
     s->sample = s->coll ? rows_sample(s, group) : NULL;
     if (!s->sample && !(s->coll && s->coll->row_bytes > 0)) s->sample = find_sample(s, group);
     r->before = s->sample ? s->sample->before : NULL;
+    if (r->kind != RING_SHIFT) return;
     /* of whose block the last is made tells the way; without a run gradients go home */
     const double *last = r->before ? r->before + (int64_t)(r->n_shown - 1) * r->n : NULL;
     r->back = last ? isfinite(last[0]) && r->n > 2 && !isfinite(last[r->n - 2])
@@ -327,8 +328,7 @@ static bool is_ring(const Story *s) {
 static const char *value_words(const Story *s, bool behind) {
     const char *of = behind ? "of " : "";
     if (!s->value) return arena_printf(s->a, "%sa value", of);
-    if (subject_of(s->value).role == OF_PARAM_GRADIENT || trace_param(s->c->t, s->value))
-        return arena_printf(s->a, "%s%s", of, s->value);
+    if (trace_param(s->c->t, s->value)) return arena_printf(s->a, "%s%s", of, s->value);
     const ValueName k = words_value_name(s->a, s->c->t, s->value);
     const bool after = k.after && !k.gradient;
     return arena_printf(s->a, "%s%s%s%s", after ? "" : of,

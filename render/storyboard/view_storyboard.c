@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+static const double CAP = 0.76; /* the height of digits, as a share of their size */
 enum { FEW = 4, A4_ROOM = 580, SLIDE_ROOM = 350, LOWEST = 28, WIDEST = 84 }; /* cells of a slide */
 enum { FLAG_DOWN = 8 }; /* of a wrong step, beside the title of its first frame */
 
@@ -143,16 +144,20 @@ static void draw_cell(RingPen *p, CellAt at, double x, double y) {
     bool two = small && !k->stale;
     double base = h * (!two ? 0.62 : h < 40 ? 0.44 : 0.5), edge = h - filled;
     /* the edge of the fill goes under the number, or above it, not through it if there is room */
-    if (part && two && edge > base - 0.76 * size / 2 && edge < base + 3) base = edge - 2;
+    if (part && two && edge > base - CAP * size / 2 && edge < base + 3) base = edge - 2;
+    if (part && !two && edge > base - CAP * size - 3 && edge < base + 3)
+        base = fmin(edge + CAP * size + 4, h - 4);
     if (p->t.elements)
         whole_numbers(p, at, (Area){x, y, w, h},
                       (TextLook){ALIGN_RIGHT, element_size, weight, ink});
     else
         scene_text(s, x + w / 2, y + base, (TextLook){ALIGN_MIDDLE, size, weight, ink},
                    scene_fit(s, main, w - 3, size, weight));
+    double under = h - (h < 40 ? 5 : 6);
+    if (part && edge > under - CAP * small_size - 1 && edge < under + 3) under = edge - 3;
     if (two)
-        scene_text(s, x + w / 2, y + h - (h < 40 ? 5 : 6),
-                   (TextLook){ALIGN_MIDDLE, small_size, REGULAR, ink}, small);
+        scene_text(s, x + w / 2, y + under, (TextLook){ALIGN_MIDDLE, small_size, REGULAR, ink},
+                   small);
     scene_end(s);
 }
 
@@ -323,7 +328,7 @@ static Scene *page_at(RingPen *p, int from, int to, int per) {
     Scene *s = p->s = figure_new(p->c, "storyboard", p->preset);
     double all = line_width(p, per), step = frame_width(p);
     if (p->t.sample) one_size(p, from, to);
-    if (p->preset == PRESET_WIDE && all < p->w) { /* short stories need no wide canvas */
+    if (p->preset == PRESET_WIDE) { /* short stories need no wide canvas, long ones a wider one */
         const char *rule = p->t.is_wrong ? wrong_title(p->t.wrong) : NULL;
         double title = scene_width(s, 20, BOLD, rule ? rule : story_headline(&p->t)) + 4;
         p->w = fmax(fmin(title, p->w), fmax(all, 620));
@@ -377,6 +382,15 @@ static bool tells_hops(const ViewCall *c) {
     return part ? !strcmp(part, "ring") : hops_drawn(c) && !story_mistake(c->t);
 }
 
+/* Frames in a line of that width. */
+static int per_line(const RingPen *p, double w) {
+    int per = p->t.frames;
+    while (per > 1 && line_width(p, per) > w + 0.1) per--;
+    return per;
+}
+/* So much wider than a page may lines be where there are more than two of them. */
+static const double WIDER = 1.7;
+
 int view_storyboard(const ViewCall *c, Scene **page) {
     RingPen p;
     if (tells_hops(c)) return view_hops(c, page);
@@ -387,8 +401,8 @@ int view_storyboard(const ViewCall *c, Scene **page) {
     sizes(&p);
     p.s = figure_new(c, "storyboard", p.preset);
     whole_sizes(&p);
-    int frames = p.t.frames, per = frames, pages = 0;
-    while (per > 1 && line_width(&p, per) > p.w + 0.1) per--;
+    int frames = p.t.frames, pages = 0, per = per_line(&p, p.w);
+    if (p.preset == PRESET_WIDE && frames > 2 * per) per = per_line(&p, WIDER * p.w);
     if (p.preset == PRESET_SLIDE && per == 1) /* arrows keep clear of numbers */
         p.cell = fmax(p.cell, fmin(WIDEST, p.cell + (p.w - line_width(&p, 1)) / p.n));
     /* of several lines the sums end one */

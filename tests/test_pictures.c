@@ -308,7 +308,7 @@ static void silence_is_in_the_stamp(void **state) {
     for (int i = 0; i < r.t->n_collectives; i++) /* of its two sums the one over tp */
         if (r.t->collectives[i].inferred) o.part = arena_printf(a, "%d", r.t->collectives[i].step);
     size_t size;
-    says(render_text(r.t, r.d, &o, FORMAT_TEXT, a, &size), "tp, which no line of the");
+    says(render_text(r.t, r.d, &o, FORMAT_TEXT, a, &size), "tp, which no line of");
     arena_free(a);
 }
 
@@ -920,7 +920,9 @@ static void two_plans_show_their_difference(void **state) {
                {true, "shards", "weight", 0, 5},        {true, "shards", "values", 2, 8},
                {false, "timeline", "collective", 0, 2}, {false, "shards", "values", 0, 8},
                {true, "memory", "memory", 1, 1},        {true, "memory", "value", 1, 4},
-               {false, "memory", "memory", 0, 1},       {false, "memory", "value", 0, 4}};
+               {false, "memory", "memory", 0, 1},       {false, "memory", "value", 0, 4},
+               {true, "block", "collective", 2, 2},     {true, "block", "compute", 0, 13},
+               {true, "block", "edge", 4, 14},          {false, "block", "collective", 0, 2}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Arena *a = arena_new();
         PlanRun r[2];
@@ -956,6 +958,41 @@ static void two_plans_show_their_difference(void **state) {
                      key);
         arena_free(a);
     }
+}
+/* The frames of a gradient's ring without numbers: arrows point to the rank that has the chunk
+ * next, words keep clear of the edge of what fills a cell; and more than two lines of frames get a
+ * wider page, so that it is no tower. */
+static void frames_of_a_ring(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    RenderOptions o = view("storyboard");
+    Scene *page[32];
+    PlanRun r = shipped(a, "plans/bugs/18-fsdp-wrong-shard.yaml", &(PipelineOptions){0});
+    assert_int_equal(render_pages(r.t, r.d, &o, a, page), 1);
+    int arrows = 0, through = 0, fills = 0;
+    const Scene *s = page[0];
+    for (int i = 0; i < s->n_arrows; i++) {
+        const Mark *m = &s->marks[s->arrows[i].mark];
+        arrows++;
+        if (m->pt[0].x > s->arrows[i].tip.x) fail_msg("an arrow to the rank before");
+    }
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *fill = &s->marks[i];
+        if (fill->kind != MARK_RECT || fill->fill != ROLE_PART_SUM || fill->group < 0) continue;
+        if (strcmp(s->groups[fill->group].what, "cell")) continue;
+        fills++;
+        for (int k = 0; k < s->n_marks; k++) {
+            const Mark *m = &s->marks[k];
+            if (m->kind != MARK_TEXT || m->group != fill->group) continue;
+            through += m->y > fill->y + 1 && m->y - 0.6 * m->size < fill->y - 1;
+        }
+    }
+    assert_true(arrows >= 12 && fills >= 8);
+    assert_int_equal(through, 0);
+    r = shipped(a, "plans/10-llama3-70b-tp8.yaml", &(PipelineOptions){0});
+    assert_int_equal(render_pages(r.t, r.d, &o, a, page), 1);
+    assert_true(page[0]->w > page[0]->h);
+    arena_free(a);
 }
 /* Where in a scene the text begins; -1: nowhere. */
 static double text_at(const Scene *s, const char *text) {
@@ -1681,6 +1718,7 @@ int main(void) {
                                        cmocka_unit_test(what_does_not_fit_is_the_title),
                                        cmocka_unit_test(two_plans_have_one_scale),
                                        cmocka_unit_test(two_plans_show_their_difference),
+                                       cmocka_unit_test(frames_of_a_ring),
                                        cmocka_unit_test(two_plans_are_named),
                                        cmocka_unit_test(ways_are_what_plans_take),
                                        cmocka_unit_test(slides_name_no_options),

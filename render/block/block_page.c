@@ -2,6 +2,7 @@
  * join the strips, and measuring a strip. */
 #include "render/block/block_page.h"
 #include "render/block/block_counts.h"
+#include "render/graph/unlike.h"
 #include "trace/counts.h"
 #include <math.h>
 #include <string.h>
@@ -86,6 +87,7 @@ const char *block_totals(const BlockGraph *g, int first, int strips) {
     if (n) str_add(&s, " (bytes leaving the GPU).");
     if (words_expected(use, used)) str_add(&s, " Rows of experts: as many as expected.");
     str_add(&s, more);
+    str_add(&s, unlike_words(g));
     return s.s;
 }
 

@@ -2,6 +2,7 @@
  * x 540 units, no text under 12 (24 px at 1920), one line per edge; numbers become bars of bytes,
  * joined to their edge by a dotted guide. */
 #include "render/block/block_page.h"
+#include "render/graph/unlike.h"
 #include <math.h>
 #include <string.h>
 
@@ -181,7 +182,8 @@ static const char *fetch_key(const BlockGraph *g, const BlockStrip *s) {
     return NULL;
 }
 /* Parts of the subtitle: shorter than those of the large figure. */
-static void slide_subtitle(const BlockGraph *g, const BlockStrip *s, const char **part) {
+static void slide_subtitle(const ViewCall *c, const BlockGraph *g, const BlockStrip *s,
+                           const char **part) {
     Arena *a = g->arena;
     const char *model = words_model(a, g->t);
     int n = 0;
@@ -193,6 +195,7 @@ static void slide_subtitle(const BlockGraph *g, const BlockStrip *s, const char 
     part[n++] = words_class(a, g->t, g->rank);
     part[n] = fetch_key(g, s);
     part[n + (part[n] != NULL)] = NULL;
+    unlike_key(c, part);
 }
 
 Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame) {
@@ -209,7 +212,7 @@ Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame) {
         right = pr->margin + block_measure(c, g, &wide, frame, &height);
     }
     double bar = fmax(BAR_X, right + 24), bar_w = fmin(BAR_MAX, pr->w - 84 - bar);
-    slide_subtitle(g, frame->strip, sub);
+    slide_subtitle(c, g, frame->strip, sub);
     s->w = fmax(s->w, right + EDGE);
     const WrongList *wrong = block_wrong(g, first, 1);
     s->wrong = wrong->n || words_different(g->t);

@@ -351,10 +351,6 @@ static double key_wait(Scene *s, double x, double y) {
     return swatch(s, (Pt){x, y}, 18, 0, (Look){ROLE_BAND, ROLE_NONE, 0});
 }
 
-void figure_unlike(Scene *s, Pt at, double w, unsigned *legend) {
-    scene_rect(s, (Area){at.x, at.y, w, 2.5}, 0, (Look){ROLE_INK, ROLE_NONE, 0});
-    *legend |= 1u << LEGEND_UNLIKE;
-}
 static double key_unlike(Scene *s, double x, double y) {
     unsigned own = 0;
     return figure_unlike(s, (Pt){x, y + 2}, 26, &own), 26;

@@ -99,6 +99,8 @@ void figure_unlike(Scene *s, Pt at, double w, unsigned *legend);
  * width. */
 double figure_key(Scene *s, Pt at, int mark);
 double figure_key_width(Scene *s, int mark);
+/* The same inside a box, along its lower edge: `in` px from both sides. */
+void figure_unlike_box(Scene *s, Area box, double in, unsigned *legend);
 /* The legend of these marks (bits 1 << LEGEND_...) under a hairline at y; returns the y under it.
  * What the figure has in the colour of a product of axes is found among the marks that it has so
  * far. */

@@ -87,6 +87,7 @@ typedef struct BlockGraph {
     BlockNode *node;
     int n_strips;
     BlockStrip strip[BLOCK_MAX_STRIPS];
+    bool unlike;            /* unlike_throughout */
     int wrong_step;         /* step that makes the first wrong value, -2: none */
     const WrongList *wrong; /* illegal, planted and missing steps of what is drawn */
     int n_states;           /* of the forward pass, whatever part and pass are drawn */

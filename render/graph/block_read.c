@@ -2,6 +2,7 @@
  * twins: block_place.c.
  */
 #include "render/graph/block_read.h"
+#include "render/graph/unlike.h"
 #include "base/text.h"
 #include "render/graph/grads.h"
 #include "render/graph/block_place.h"
@@ -788,5 +789,6 @@ BlockGraph *block_read_trace(const ViewCall *c) {
     keep_used(g);
     for (int i = 0; i < g->n_strips; i++) block_place(g, i);
     g->wrong = block_wrong(g, 0, g->n_strips);
+    g->unlike = unlike_throughout(c, g);
     return g;
 }

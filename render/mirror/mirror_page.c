@@ -1,6 +1,7 @@
 /* Pages of "backward beside forward": wide and A4 with weights and their gradients at the sides,
  * column with them as lists underneath, a slide for each strip, messages beside it. */
 #include "render/mirror/mirror_draw.h"
+#include "render/graph/unlike.h"
 #include "render/mirror/mirror_page.h"
 #include "render/furniture/views.h"
 #include "base/text.h"
@@ -259,6 +260,7 @@ const char *mirror_totals(const Mirror *m, int first, int n, bool brief) {
     if (kept) str_addf(&s, " Kept for backward: %s in all.", bytes_text(kept, a));
     if (again) str_addf(&s, " Made again in backward: %s.", bytes_text(again, a));
     if (rows) str_add(&s, " Rows of experts: as many as expected.");
+    str_add(&s, unlike_words(m->g));
     return words_symbol(a, s.s);
 }
 
@@ -501,6 +503,7 @@ static Scene *slide_new(const ViewCall *c, const Mirror *m, int first, int n, Sp
     s->w = fmax(s->w, p.right + pr->margin);
     if (spare > 0) mirror_columns(&p, pr->margin + spare / 2, first, n);
     mirror_subtitle(m->g, PRESET_SLIDE, sub);
+    unlike_key(c, sub);
     s->desc = description(&p, first, n);
     p.wrong = mirror_wrong(m, first, n);
     s->wrong = p.wrong->n || words_different(m->g->t);

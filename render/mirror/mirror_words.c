@@ -1,5 +1,6 @@
 /* Words of "backward beside forward", and the widths that follow from them. */
 #include "render/graph/block_words.h"
+#include "render/graph/unlike.h"
 #include "render/mirror/mirror_draw.h"
 #include "base/text.h"
 #include <math.h>
@@ -265,6 +266,7 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
             if (k != i && (done[k] || !block_same_shape(g, v[i], v[k]))) continue;
             done[k] = true;
             alike++;
+            l.unlike[groups] |= unlike_value(p->c, g, v[k]);
             l.tip[groups] = arena_printf(g->arena, "%s%s%s, step %d", l.tip[groups],
                                          *l.tip[groups] ? "\n" : "", v[k]->shape.name, v[k]->step);
             names[groups] =

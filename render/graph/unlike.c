@@ -1,0 +1,93 @@
+/* What one plan's block has and the other's has not. See unlike.h. */
+#include "render/graph/unlike.h"
+#include "base/text.h"
+#include <string.h>
+
+/* The rank of the other plan that is drawn beside; a smaller one may not have it. */
+static int64_t other_rank(const ViewCall *c, int64_t rank) {
+    return rank < c->peer->t->ranks ? rank : 0;
+}
+/* The other plan's trace; NULL: there is none beside. */
+static const Trace *other(const ViewCall *c) { return c->peer ? c->peer->t : NULL; }
+
+static bool same_shape(const TraceShape *x, int64_t rank, const TraceShape *y, int64_t far) {
+    const TraceLocal *a = words_find_local(x, rank), *b = words_find_local(y, far);
+    if (x->nd != y->nd || !text_same(x->symbolic, y->symbolic) || !a != !b) return false;
+    for (int i = 0; a && i < x->nd; i++)
+        if (a->shape[i] != b->shape[i]) return false;
+    return text_same(x->pending && *x->pending ? x->pending : NULL,
+                     y->pending && *y->pending ? y->pending : NULL);
+}
+/* Do both read their parameters alike? */
+static bool same_weights(const ViewCall *c, int64_t rank, const TraceCompute *x) {
+    for (int i = 0; i < x->n_inputs; i++) {
+        const TraceParam *own = trace_param(c->t, x->inputs[i]),
+                         *far = own ? trace_param(other(c), x->inputs[i]) : NULL;
+        if (own && !(far && same_shape(&own->compute, rank, &far->compute, other_rank(c, rank))))
+            return false;
+    }
+    return true;
+}
+bool unlike_compute(const ViewCall *c, int64_t rank, const TraceCompute *x) {
+    const Trace *t = other(c);
+    if (t && !same_weights(c, rank, x)) return true;
+    for (int i = 0; t && i < t->n_computes; i++) {
+        const TraceCompute *y = &t->computes[i];
+        if (y->pass == x->pass && text_same(y->op, x->op) && text_same(y->output, x->output))
+            return false;
+    }
+    return t != NULL;
+}
+bool unlike_collective(const ViewCall *c, int64_t rank, const TraceCollective *x) {
+    const Trace *t = other(c);
+    for (int i = 0; t && i < t->n_collectives; i++) {
+        const TraceCollective *y = &t->collectives[i];
+        if (y->pass == x->pass && text_same(y->op, x->op) && text_same(y->axes, x->axes) &&
+            text_same(y->value, x->value) && text_same(y->dim_symbol, x->dim_symbol) &&
+            text_same(y->reduce, x->reduce) && y->skipped == x->skipped &&
+            groups_size(&y->groups) == groups_size(&x->groups) &&
+            collective_on(y, other_rank(c, rank)).bytes_sent == collective_on(x, rank).bytes_sent)
+            return false;
+    }
+    return t != NULL;
+}
+bool unlike_move(const ViewCall *c, const TraceLocalMove *x) {
+    const Trace *t = other(c);
+    for (int i = 0; t && i < t->n_moves; i++) {
+        const TraceLocalMove *y = &t->moves[i];
+        if (y->pass == x->pass && text_same(y->op, x->op) && text_same(y->axes, x->axes) &&
+            text_same(y->value, x->value))
+            return false;
+    }
+    return t != NULL;
+}
+static bool lies_otherwise(const ViewCall *c, int64_t rank, const TraceValue *v) {
+    const Trace *t = other(c);
+    for (int i = 0; t && i < t->n_values; i++)
+        if (text_same(t->values[i].shape.name, v->shape.name) &&
+            same_shape(&v->shape, rank, &t->values[i].shape, other_rank(c, rank)))
+            return false;
+    return t != NULL;
+}
+bool unlike_value(const ViewCall *c, const BlockGraph *g, const TraceValue *v) {
+    return !g->unlike && lies_otherwise(c, g->rank, v);
+}
+bool unlike_throughout(const ViewCall *c, const BlockGraph *g) {
+    int all = 0, n = 0;
+    for (int i = 0; other(c) && i < g->n; i++) {
+        const TraceValue *v = g->node[i].strip < 0 ? NULL : g->node[i].out;
+        if (!v) continue;
+        all++;
+        n += lies_otherwise(c, g->rank, v);
+    }
+    return 2 * n > all;
+}
+const char *unlike_words(const BlockGraph *g) {
+    return g->unlike ? " Most shapes are not as in the other plan and are not marked." : "";
+}
+void unlike_key(const ViewCall *c, const char **part) {
+    int n = 0;
+    while (part[n]) n++;
+    part[n] = other(c) ? "underlined: not so in the other plan" : NULL;
+    if (part[n]) part[n + 1] = NULL;
+}

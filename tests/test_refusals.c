@@ -319,6 +319,20 @@ static const struct {
     {HEAD "mesh: {data: 2, model: 2}\ncontext_parallel: {axis: tp}\n", "E0204", 3, "model", 3},
     {HEAD "mesh: {data: 2, tp: 2}\nplan:\n  layers.*.attention.wq: {style: colwise, axis: model}\n",
      "E0204", 4, "tp", 3},
+    /* names of a family that the model is not of: no scheme of the plan's helps */
+    {HEAD "mesh: {tp: 2}\nplan:\n  transformer.h.*.attn.c_attn: colwise\n  "
+          "transformer.h.*.mlp.c_fc: colwise\n",
+     "E0205", 4, "as 'layers.*.attention.wq'", 3},
+    {HEAD "names: hf\nmesh: {tp: 2}\nplan:\n  transformer.h.*.attn.c_attn: colwise\n", "E0205", 5,
+     "as 'model.layers.*.self_attn.q_proj'", 3},
+    /* kinds of values */
+    {HEAD "mesh: 8\n", "E0301", 2, "`mesh: {tp: 8}`", 3},
+    {HEAD "mesh: [2, 4]\n", "E0301", 2, "`mesh: {dp: 2, tp: 4}`", 3},
+    {TP2 "  - layers.*.attention.wq: colwise\n", "E0301", 4, "leave out the `-`", 3},
+    {TP2 "  layers.*.attention.wq: [rowwise]\n", "E0301", 4, "`layers.*.attention.wq: rowwise`", 3},
+    {HEAD "mesh: {tp: 2}\nplan: colwise\n", "E0301", 3, "`layers.*.attention.wq: colwise`", 3},
+    {"parallelize_plan = {\n    \"attention.wq\": ColwiseParallel(),\n}\n", "E0104", 2,
+     "`shardproof import` (torch", 3},
     /* sizes and numbers */
     {HEAD "mesh: {dp: 2}\ndata: {batch: 3, microbatches: 2}\npass: backward\n", "E0307", 3,
      "a batch of 3 cannot be cut in 2", 3},

@@ -551,6 +551,7 @@ static bool own_line(const PlanLine *l) { return !l->from_recipe && !l->kind; }
 static int wrong_names(const Assign *a, const bool *hit) {
     const Plan *p = a->plan;
     int scheme = -1, n = 0;
+    bool fits = false; /* GPT-2's names are none of a Llama's, whatever scheme the plan says */
     for (int i = 0; i < p->n_lines; i++) {
         if (!own_line(&p->lines[i])) continue;
         if (hit[i]) return -1;
@@ -558,8 +559,9 @@ static int wrong_names(const Assign *a, const bool *hit) {
         if (is < 0) continue;
         if (scheme >= 0 && is != scheme) return -1;
         scheme = is, n++;
+        fits = fits || suggest_fits(a, is, p->lines[i].pattern);
     }
-    return n > 1 ? scheme : -1;
+    return n > 1 && fits ? scheme : -1;
 }
 /* One finding for all patterns of another scheme. */
 static void names_error(Assign *a, int scheme) {

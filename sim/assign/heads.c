@@ -42,7 +42,6 @@ bool heads_split(Assign *a, Mesh *mesh) {
         int64_t n = mesh_size(mesh, &u->axes), K = x->size[0], H = a->model->dims.H;
         if (u->axes.n != 1 || K % n == 0) continue;
         const char *name = mesh->axis[u->axes.a[0]].name;
-        bool never = !strcmp(a->plan->kv_replicate, "never");
         if (!heads_fit(a, n)) {
             if (!((n % K || H % n) && compiled_heads(a, u->loc, x, 0, &u->axes)))
                 heads_error(a, u, n);

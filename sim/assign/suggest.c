@@ -117,6 +117,17 @@ static int scheme_of(const Assign *a, const char *pattern) {
         if (k != ours && hf_name_of(a, k, pattern)) return k;
     return -1;
 }
+bool suggest_fits(const Assign *a, int scheme, const char *pattern) {
+    const Search s = search_of(a, pattern);
+    for (int m = 0; m < a->model->g.nm; m++) {
+        const char *hf = a->model->g.module[m].hf_path,
+                   *name = hf ? names_of_own(a->arena, (Names)scheme, hf) : NULL;
+        if (name && (plan_match(s.pattern, name) ||
+                     (!strncmp(name, "model.", 6) && plan_match(s.pattern, name + 6))))
+            return true;
+    }
+    return false;
+}
 int suggest_scheme(const Assign *a, const char *pattern) {
     return scheme_of(a, search_of(a, pattern).pattern);
 }
@@ -129,6 +140,7 @@ static const char *of_other_scheme(const Search *s) {
     const char *hf = hf_name_of(s->a, scheme, s->pattern), *end = "; `list names` shows both";
     const char *here = names_to_scheme(a, ours, hf);
     const bool one = here && !strchr(s->pattern, '[') && known(s, as_written(s, here));
+    if (!one && !suggest_fits(s->a, scheme, s->pattern)) return NULL; /* of another family */
     if (one) *s->meant = as_written(s, here);
     if (one) end = arena_printf(a, ": here it is '%s%s'", as_written(s, here), s->rest);
     return arena_printf(a,
@@ -324,10 +336,10 @@ static const char *of_key(const Search *s) {
 static const char *of_what_is_there(const Search *s) {
     Arena *a = s->a->arena;
     const Graph *g = &s->a->model->g;
-    bool schemes = false; /* do names differ between them? those of an mlp do not */
-    for (int m = 0; m < g->nm; m++)
-        schemes |= g->module[m].path && g->module[m].hf_path &&
-                   strcmp(g->module[m].path, g->module[m].hf_path) != 0;
+    const char *such = NULL; /* a module with a weight */
+    for (int m = 0; m < g->nm && !such; m++)
+        if (g->module[m].path && g->module[m].weight >= 0 && !strcmp(g->module[m].kind, "linear"))
+            such = plan_pattern_of(a, g->module[m].path);
     const char *path = s->pattern, *there = "", *names = plan_names_text(s->a->plan->names);
     const char *last = *s->rest ? path + strlen(path) : strrchr(path, '.');
     const char *module = last ? arena_strndup(a, path, (size_t)(last - path)) : "";
@@ -338,12 +350,13 @@ static const char *of_what_is_there(const Search *s) {
         path = dot ? arena_strndup(a, path, (size_t)(dot - path)) : "";
         there = children(s, path);
     }
-    if (!schemes && *there) return arena_printf(a, "the modules are %s", there);
+    if (s->a->model->dims.mlp && *there) return arena_printf(a, "the modules are %s", there);
     if (*there && *path && !strchr(there, ','))
         return arena_printf(a, "in '%s' there is only '%s' (`names: %s`)", path, there, names);
     if (*there && *path)
         return arena_printf(a, "in '%s' there are %s (`names: %s`)", path, there, names);
-    return arena_printf(a, "names are those of `names: %s`: see `list names`", names);
+    return arena_printf(a, "names are those of `names: %s`%s%s%s: see `list names`", names,
+                        such ? ", as '" : "", such ? such : "", such ? "'" : "");
 }
 
 /* The hint; *meant: the module that it names, as a pattern, or NULL. */

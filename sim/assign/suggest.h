@@ -12,6 +12,8 @@ const char *suggest_module(const Assign *a, const char *pattern);
 /* The other naming scheme of which the pattern is a name, letter by letter, and not of the plan's;
  * -1: none. */
 int suggest_scheme(const Assign *a, const char *pattern);
+/* Does the pattern match a module of the model as that scheme calls it? */
+bool suggest_fits(const Assign *a, int scheme, const char *pattern);
 /* The module or parameter whose name, or pattern over all layers if `pattern` has a wildcard, is
  * nearest to one that matches nothing; NULL: none is near. */
 const char *suggest_nearest(Arena *arena, const Graph *g, const char *pattern);

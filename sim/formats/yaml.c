@@ -158,6 +158,18 @@ static Loc problem_loc(const Reader *r, yaml_mark_t m) {
     return loc_of_byte(r, end);
 }
 
+/* Does the text begin as Python does: a name and =, import, from, def, class or @? */
+static bool is_program(const Reader *r) {
+    static const char *const begins[] = {"import ", "from ", "def ", "class ", "@"};
+    static const char name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
+    const char *s = arena_strndup(r->a, r->text, r->n);
+    while (*s && strchr(" \t\r\n#", *s)) s += *s == '#' ? strcspn(s, "\n") : 1;
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (!strncmp(s, begins[i], strlen(begins[i]))) return true;
+    const char *end = s + strspn(s, name);
+    end += strspn(end, " ");
+    return end > s && *end == '=' && end[1] != '=';
+}
 static void libyaml_error(Reader *r, const yaml_parser_t *p) {
     if (p->error == YAML_MEMORY_ERROR) base_die(5, "out of memory in the YAML reader [E0701]");
     const char *problem = p->problem ? p->problem : "the text cannot be read", *hint = NULL;
@@ -167,6 +179,10 @@ static void libyaml_error(Reader *r, const yaml_parser_t *p) {
         if ((!advice[i].problem || strstr(problem, advice[i].problem)) &&
             (!advice[i].context || (p->context && strstr(p->context, advice[i].context))))
             hint = advice[i].hint;
+    if (is_program(r))
+        hint =
+            "this is a program, and a plan is YAML; what a framework runs is read by `shardproof "
+            "import` (torch, hf, torchtitan, megatron, jax)";
     if (p->context && !reader && p->context_mark.line != p->problem_mark.line)
         diag_error(r->d, "E0104", l, hint, "not YAML: %s (%s that began in line %d)", problem,
                    p->context, loc_of(r, p->context_mark).line);

@@ -305,7 +305,12 @@ void read_style(PlanReader *r, const char *key, Yaml *y, Style *out) {
     }
     YamlPair pair = {.key = "style", .loc = y->loc, .value = y};
     if (y->kind == YAML_SCALAR && !yaml_is_null(y)) read_style_name(r, NULL, out, &pair);
-    else read_wrong_type(r, key, y, "a style or a mapping with `style:`", NULL);
+    else {
+        const Yaml *one = y->kind == YAML_LIST && y->n == 1 ? y->item[0] : NULL;
+        const char *name = one && one->kind == YAML_SCALAR ? one->s : "colwise";
+        read_wrong_type(r, key, y, "a style or a mapping with `style:`",
+                        arena_printf(r->a, "`%s: %s`; `list styles` has all of them", key, name));
+    }
 }
 
 /* ---- `styles`, `plan`, `recipe` ---- */
@@ -349,12 +354,15 @@ static void add_lines(PlanReader *r, Yaml *map, bool from_recipe) {
     }
 }
 
+static const char line_example[] =
+    "a line below it for each module: `layers.*.attention.wq: colwise`";
 void read_lines(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     int before = diags_errors(r->d);
     (void)k, (void)base;
     const Yaml *y = pair->value;
-    if (y->kind == YAML_SCALAR && !yaml_is_null(y))
-        read_wrong_type(r, pair->key, y, "a mapping", recipe_instead(r->a, y->s));
+    const bool word = y->kind == YAML_SCALAR && !yaml_is_null(y);
+    const char *recipe = word ? recipe_instead(r->a, y->s) : NULL;
+    if (word) read_wrong_type(r, pair->key, y, "a mapping", recipe ? recipe : line_example);
     else if (is_mapping(r, pair)) add_lines(r, pair->value, false);
     r->p->line_errors += diags_errors(r->d) - before;
 }

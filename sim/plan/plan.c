@@ -411,7 +411,12 @@ static void read_mesh(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     Yaml *y = pair->value;
     p->mesh_loc = pair->loc;
     if (y->kind != YAML_MAP) {
-        read_wrong_type(r, k->name, y, "a mapping such as {dp: 2, tp: 4}", NULL);
+        read_wrong_type(r, k->name, y, "a mapping such as {dp: 2, tp: 4}",
+                        y->kind == YAML_SCALAR && *y->s && !y->s[strspn(y->s, "0123456789")]
+                            ? arena_printf(r->a, "an axis has a name: `mesh: {tp: %s}`", y->s)
+                        : y->kind == YAML_LIST
+                            ? "axes have names, outermost first: `mesh: {dp: 2, tp: 4}`"
+                            : NULL);
         return;
     }
     if (y->n > MESH_MAX_AXES) {

@@ -33,9 +33,16 @@ static const char *blank_hint(PlanReader *r, const Yaml *y, const char *wanted) 
     return arena_printf(r->a, "put a blank behind the colon: %.*s: %s", (int)(colon - y->s), y->s,
                         colon + 1);
 }
+/* A mapping whose keys have dashes before them is a list to YAML. */
+static const char *dash_hint(const Yaml *y, const char *wanted) {
+    bool maps = y->kind == YAML_LIST && y->n && !strncmp(wanted, "a mapping", 9);
+    for (int i = 0; maps && i < y->n; i++) maps = y->item[i]->kind == YAML_MAP;
+    return maps ? "leave out the `-` before each key" : NULL;
+}
 void read_wrong_type(PlanReader *r, const char *key, const Yaml *y, const char *wanted,
                      const char *hint) {
     if (!hint) hint = blank_hint(r, y, wanted);
+    if (!hint) hint = dash_hint(y, wanted);
     if (y->kind == YAML_SCALAR && !yaml_is_null(y))
         diag_error(r->d, "E0301", y->loc, hint, "'%s' must be %s, not %s'%s'", key, wanted,
                    y->quoted ? "the text " : "", y->s);

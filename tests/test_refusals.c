@@ -325,6 +325,11 @@ static const struct {
      "E0205", 4, "as 'layers.*.attention.wq'", 3},
     {HEAD "names: hf\nmesh: {tp: 2}\nplan:\n  transformer.h.*.attn.c_attn: colwise\n", "E0205", 5,
      "as 'model.layers.*.self_attn.q_proj'", 3},
+    {HEAD "names: megatron\nmesh: {tp: 2}\nplan:\n  "
+          "decoder.layers.*.self_attention.linear_qkv: colwise\n",
+     "E0205", 5, "'decoder.layers.*.self_attention.linear_v'", 3},
+    {HEAD "names: hf\nmesh: {tp: 2}\nplan:\n  model.layers.*.mlp.gate_up_proj: colwise\n", "E0205",
+     5, "is apart in this model: 'model.layers.*.mlp.gate_proj', 'model.layers.*.mlp.up_proj'", 3},
     /* kinds of values */
     {HEAD "mesh: 8\n", "E0301", 2, "`mesh: {tp: 8}`", 3},
     {HEAD "mesh: [2, 4]\n", "E0301", 2, "`mesh: {dp: 2, tp: 4}`", 3},

@@ -148,6 +148,39 @@ static const char *of_other_scheme(const Search *s) {
                         "`names: %s`%s",
                         plan_names_text((Names)scheme), plan_names_text(ours), end);
 }
+static const char *leaf_of(const char *name) {
+    const char *dot = strrchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+/* The module's name as patterns write it, by its name in Hugging Face's tree; NULL: there is none.
+ */
+static const char *here_of(const Search *s, const char *hf) {
+    const Graph *g = &s->a->model->g;
+    for (int m = 0; m < g->nm; m++)
+        if (g->module[m].path && g->module[m].hf_path && !strcmp(g->module[m].hf_path, hf))
+            return as_written(s, g->module[m].path);
+    return NULL;
+}
+/* It is the name of one weight, in some scheme, where this model has several. */
+static const char *of_packed(const Search *s) {
+    static const char *const rows[][4] = {{"qkv_proj", "q_proj", "k_proj", "v_proj"},
+                                          {"gate_up_proj", "gate_proj", "up_proj", NULL}};
+    Arena *a = s->a->arena;
+    const int other = scheme_of(s->a, s->pattern);
+    const char *hf = hf_name_of(s->a, other < 0 ? (int)s->a->plan->names : other, s->pattern);
+    for (size_t i = 0; hf && i < sizeof rows / sizeof *rows; i++) {
+        const size_t n = text_before(hf, rows[i][0]);
+        Str all = str_new(a);
+        for (int k = 1; n && hf[n - 1] == '.' && k < 4 && rows[i][k]; k++) {
+            const char *part = here_of(s, arena_printf(a, "%.*s%s", (int)n, hf, rows[i][k]));
+            if (part) str_addf(&all, "%s'%s'", all.n ? ", " : "", part);
+        }
+        if (all.n)
+            return arena_printf(a, "what '%s' packs into one weight is apart in this model: %s",
+                                leaf_of(s->pattern), all.s);
+    }
+    return NULL;
+}
 /* It is, or nearly, a name of a part that the plan leaves out. */
 static const char *of_part_left_out(const Search *s) {
     Arena *a = s->a->arena;
@@ -165,10 +198,6 @@ static const char *of_part_left_out(const Search *s) {
             return arena_printf(a, "'%s' is left out of this model: `model: {parts: [%s]}` has it",
                                 near, plan_parts_text(a, m->parts | names_part(of[i])));
     return NULL;
-}
-static const char *leaf_of(const char *name) {
-    const char *dot = strrchr(name, '.');
-    return dot ? dot + 1 : name;
 }
 static int components(const char *name) {
     int n = 1;
@@ -365,6 +394,7 @@ static const char *hint_for(const Assign *a, const char *pattern, const char **m
     *meant = NULL;
     s.meant = meant;
     const char *hint = of_other_syntax(pattern);
+    if (!hint) hint = of_packed(&s);
     if (!hint) hint = of_other_scheme(&s);
     if (!hint) hint = of_part_left_out(&s);
     if (!hint) hint = of_what_it_holds(&s);

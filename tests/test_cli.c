@@ -2076,7 +2076,7 @@ static void test_pages_left_out(void **state) {
 #define SLIDES(...)                                                                                \
     RUN("draw", "plans/09-llama3-8b-dp2-cp2-tp2.yaml", "--view", "shards", "--preset", "slide",    \
         "--format", __VA_ARGS__)
-    expect_code(SLIDES("svg"), 0, "page 1 of 3", "this is page 1 of 3; --page 2 to 3 draw");
+    expect_code(SLIDES("svg"), 0, "page 1 of 4", "this is page 1 of 3; --page 2 to 4 draw");
     Ran quiet[] = {SLIDES("svg", "-q"), SLIDES("svg", "--page", "2"), SLIDES("pdf"),
                    RUN("draw", "plans/01-column-row-mlp.yaml", "--format", "svg")};
     for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++) {
@@ -2095,14 +2095,14 @@ static void test_pages_and_pairs(void **state) {
     Ran one = RUN("draw", plan, "--view", "shards", "--preset", "slide", "--format", "svg"),
         two = RUN("draw", plan, "--view", "shards", "--preset", "slide", "--format", "svg",
                   "--page", "2");
-    assert_non_null(strstr(one.out, "page 1 of 3"));
-    assert_non_null(strstr(two.out, "page 2 of 3"));
+    assert_non_null(strstr(one.out, "page 1 of 4"));
+    assert_non_null(strstr(two.out, "page 2 of 4"));
     assert_null(strstr(one.out, "a PDF has them all"));
     done(one);
     done(two);
     expect_code(RUN("draw", plan, "--view", "shards", "--preset", "slide", "--format", "svg",
-                    "--page", "4"),
-                2, "", "has 3 pages here, no page 4");
+                    "--page", "5"),
+                2, "", "has 4 pages here, no page 5");
     expect_code(RUN("draw", plan, "--page", "1"), 2, "", "--page is for pictures");
     expect_code(RUN("draw", plan, "--format", "svg", "--page", "0"), 2, "", "wants 1 or more");
     Ran both = RUN("diff", plan, other, "--view", "block", "--format", "svg");

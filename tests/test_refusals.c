@@ -277,6 +277,9 @@ static const struct {
      3},
     {SP2 "faults: [{at: layers.0.input_norm, offset: 0}]\n", "E0206", 4, "'offset' needs a move",
      3},
+    /* a number of ranks that would do, if keys and values were cut too */
+    {HEAD "mesh: {tp: 16}\nplan:\n  layers.*.attention.wo: rowwise\n", "E0303", 4,
+     "the axis is split by the lines of keys and values", 1},
     /* a row layer alone: the lines of what feeds it */
     {TP2 "  layers.*.attention.wo: rowwise\n", "E0402", 4,
      "write `layers.*.attention.w[qkv]: colwise`", 1},

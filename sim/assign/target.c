@@ -62,15 +62,18 @@ static void heads_not_cut(const Placing *p, int dim, bool has_g, Loc loc) {
     int first = graph_stored_first(t, dim);
     AxisList by = axes_of_dim(p, dim);
     if (compiled_heads(a, loc, t, dim, &by)) return;
+    const int64_t H = a->model->dims.H, K = a->model->dims.K, n = mesh_size(a->mesh, p->axes);
+    const bool split = K && n > K && n % K == 0 && H % n == 0; /* by a line of keys or values */
     diag_error(a->d, has_g ? "E0303" : "E0305", loc,
-               arena_printf(a->arena,
-                            "choose a number of ranks that divides the heads, and the KV "
-                            "heads or is a multiple of them: %s",
-                            suggest_head_ranks(a->arena, a->model->dims.H, a->model->dims.K)),
+               split ? "with more ranks than KV heads the axis is split by the lines of keys and "
+                       "values: `colwise` for these"
+                     : arena_printf(a->arena,
+                                    "choose a number of ranks that divides the heads, and the KV "
+                                    "heads or is a multiple of them: %s",
+                                    suggest_head_ranks(a->arena, H, K)),
                "%s: %lld heads cannot be cut over %s of size %lld", graph_name(t),
                (long long)(has_g ? t->size[first] * t->size[first + 1] : t->size[first]),
-               mesh_axes_text(a->mesh, a->arena, p->axes, true),
-               (long long)mesh_size(a->mesh, p->axes));
+               mesh_axes_text(a->mesh, a->arena, p->axes, true), (long long)n);
 }
 /* Cuts a stored dim that counts heads or is made of several letters: each axis takes the first
  * letter whose rest it divides. What is left over of the axes on a tensor without a query-head

@@ -1515,7 +1515,7 @@ static void overview_gathers_again(void **state) {
         RenderOptions o = options("overview");
         o.preset = sizes[i % 3];
         const char *words = picture(a, r.t, &o, FORMAT_SVG), *code = i == 2 ? "AG" : "AllGather";
-        if (fsdp) says(words, arena_printf(a, "%s layer again, 373 KiB", code));
+        if (fsdp) says(words, i == 2 ? "AG again, 373 KiB" : "AllGather layer again, 373 KiB");
         if (fsdp) says(words, arena_printf(a, "%s layer, 373 KiB", code));
         if (!fsdp) says_not(words, " again");
         says(words, "no weights");

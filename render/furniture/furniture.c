@@ -77,18 +77,30 @@ static double wrap_parts(Scene *s, Band at, double size, double pitch, const cha
     return y;
 }
 
-/* A title of two lines breaks behind a part of it where both parts fit, else so that the lines are
- * about as long. */
+/* Breaks a title of two lines at the sign between parts of it at which these are most alike in
+ * length. False: no part ends so that both lines have room and none is short. */
+static bool break_at(Scene *s, const char *title, TextColumn c, const char *sign,
+                     const char **line) {
+    const double least = 0.4; /* of the longer line */
+    double best = least;
+    for (const char *at = strstr(title, sign); at; at = strstr(at + 1, sign)) {
+        const char *one = arena_strndup(s->arena, title, (size_t)(at - title) + 1), *two = at + 2;
+        const double w1 = scene_width(s, c.size, c.weight, one),
+                     w2 = scene_width(s, c.size, c.weight, two),
+                     alike = fmin(w1, w2) / fmax(w1, w2);
+        if (fmax(w1, w2) > c.w || alike <= best) continue;
+        best = alike;
+        line[0] = one, line[1] = arena_strdup(s->arena, two);
+    }
+    return best > least;
+}
+/* The lines of a title: of two, the second is no word alone. */
 static int title_lines(Scene *s, const char *title, TextColumn c, const char **line) {
+    static const char *const sign[] = {"; ", ": ", ", "};
     const int n = scene_wrap(s, title, c, line);
     if (n != 2) return n;
-    for (const char *at = strstr(title, "; "); at; at = strstr(at + 1, "; ")) {
-        const char *one = arena_strndup(s->arena, title, (size_t)(at - title) + 1), *two = at + 2;
-        if (scene_width(s, c.size, c.weight, two) > c.w) continue;
-        if (scene_width(s, c.size, c.weight, one) > c.w) break;
-        line[0] = one, line[1] = arena_strdup(s->arena, two);
-        return n;
-    }
+    for (size_t i = 0; i < sizeof sign / sizeof *sign; i++)
+        if (break_at(s, title, c, sign[i], line)) return n;
     for (double lo = c.w / 2, hi = c.w; hi - lo > 2;) {
         const char *try[3];
         TextColumn less = c;

@@ -24,6 +24,7 @@ typedef struct {
     bool codes;             /* in columns by their codes, "AG" */
     bool codes_too;         /* and in hexagons */
     bool dense;             /* with little air */
+    bool merged;            /* gathers of weights for both passes in one: the footer tells them */
     bool flat;              /* axes side by side instead of as lines */
     double col[SEND_KINDS]; /* x of the columns, relative to the right border of the boxes */
     bool heads;             /* the columns have headings */

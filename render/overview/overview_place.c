@@ -36,8 +36,9 @@ static const char *item_text(const OverviewPen *p, const OverviewItem *i, bool c
                 : comes ? words_coll_on(i->c, p->o.rank)
                         : words_coll_done(a, i->c));
     const char *unit = words_unit(p->o.c->t, i->c);
-    if (unit) str_addf(&s, " %s", unit);
-    if (overview_again(&p->o, i->c)) str_add(&s, " again");
+    const bool again = !p->merged && overview_again(&p->o, i->c);
+    if (unit && !(again && code)) str_addf(&s, " %s", unit); /* its first gather says of what */
+    if (again) str_add(&s, " again");
     int64_t count = i->sum.count + i->sum.received;
     if (count > collective_times(i->c))
         str_addf(&s, "%s×%lld", p->dense && code ? "" : " ", (long long)count);
@@ -143,8 +144,17 @@ double overview_message_width(const OverviewPen *p, const OverviewUnit *u) {
 int overview_lines(const OverviewPen *p, const OverviewUnit *u, SendKind k, OverviewItem **out) {
     *out = ARENA_ARRAY(p->o.c->arena, OverviewItem, OVERVIEW_TOTALS);
     if (!p->kinds) return overview_by_axis(u->total[k], u->n_total[k], *out);
-    memcpy(*out, u->total[k], sizeof u->total[k]);
-    return u->n_total[k];
+    int n = 0;
+    for (int i = 0; i < u->n_total[k]; i++) {
+        const OverviewItem *one = &u->total[k][i];
+        int j = p->merged ? 0 : n;
+        while (j < n &&
+               (strcmp((*out)[j].c->axis, one->c->axis) || strcmp((*out)[j].c->op, one->c->op)))
+            j++;
+        if (j < n) words_add_total(&(*out)[j].sum, &one->sum, 1);
+        else (*out)[n++] = *one;
+    }
+    return n;
 }
 double overview_line_gap(const OverviewPen *p) { return p->dense ? 5 : 8; }
 double overview_line_size(const OverviewPen *p) { return p->dense ? 12 : 12.5; }
@@ -394,6 +404,12 @@ double overview_layout(OverviewPen *p, const Preset *pr, PresetKind preset) {
     p->stacked = preset == PRESET_COLUMN;
     p->roomy = preset != PRESET_SLIDE && preset != PRESET_COLUMN;
     double right = measure(p, pr->margin), room = pr->w - pr->margin;
+    if (preset == PRESET_A4) { /* so wide that its text is not too small */
+        enum { MOST = 1310 };
+        if (right > MOST - pr->margin) p->dense = true, right = measure(p, pr->margin);
+        if (right > MOST - pr->margin) p->codes = true, right = measure(p, pr->margin);
+        if (right > MOST - pr->margin) p->codes_too = true, right = measure(p, pr->margin);
+    }
     if (preset == PRESET_SLIDE || preset == PRESET_COLUMN) {
         if (right > room) p->dense = true, right = measure(p, pr->margin);
         if (right > room) p->dense = p->norms = false, right = measure(p, pr->margin);
@@ -401,6 +417,7 @@ double overview_layout(OverviewPen *p, const Preset *pr, PresetKind preset) {
         if (right > room) p->brief = true, right = measure(p, pr->margin);
         if (right > room) p->codes_too = true, right = measure(p, pr->margin);
         if (right > room) p->dense = true, right = measure(p, pr->margin);
+        if (right > room) p->merged = true, right = measure(p, pr->margin);
         if (right > room) p->kinds = false, p->dense = false, right = measure(p, pr->margin);
         if (right > room) p->bytes = false, right = measure(p, pr->margin);
         if (!p->norms && right <= room) { /* fewer words leave room for them again */

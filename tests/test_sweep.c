@@ -129,6 +129,26 @@ static void batches_are_plans(void **state) {
          arena_printf(a, "Fits up to batch %lld;", (long long)s.at[s.fits - 1].batch));
     arena_free(a);
 }
+/* Long numbers stand in groups of three: in the title and under the bars. */
+static void long_numbers_are_grouped(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Drawn p;
+    Sweep s;
+    const char *at = strstr(small, "sequence: 8192"),
+               *text = arena_printf(a, "%.*ssequence: 16%s", (int)(at - small), small, at + 14);
+    drawn(&p, a, "long.yaml", text);
+    assert_true(read_it(&s, &p));
+    const int64_t fits = s.at[s.fits - 1].batch;
+    assert_true(fits >= 10000 && fits < 1000000);
+    const char *number =
+        arena_printf(a, "%lld,%03lld", (long long)fits / 1000, (long long)fits % 1000);
+    says(sweep_title(&s), arena_printf(a, "Fits up to batch %s;", number));
+    assert_string_equal(sweep_number(a, fits), number);
+    assert_string_equal(sweep_number(a, 8192), "8192");
+    assert_string_equal(sweep_number(a, 4194304), "4,194,304");
+    arena_free(a);
+}
 /* The smallest is one that is legal: two micro-batches on two ranks are four sequences. */
 static void smallest_is_legal(void **state) {
     (void)state;
@@ -339,10 +359,10 @@ static void a_trace_has_no_others(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batches_are_plans),    cmocka_unit_test(smallest_is_legal),
-        cmocka_unit_test(own_batch_is_there),   cmocka_unit_test(batch_by_default),
-        cmocka_unit_test(ways_are_plans),       cmocka_unit_test(pages_are_clean),
-        cmocka_unit_test(a_trace_has_no_others)};
+        cmocka_unit_test(batches_are_plans),  cmocka_unit_test(smallest_is_legal),
+        cmocka_unit_test(own_batch_is_there), cmocka_unit_test(long_numbers_are_grouped),
+        cmocka_unit_test(batch_by_default),   cmocka_unit_test(ways_are_plans),
+        cmocka_unit_test(pages_are_clean),    cmocka_unit_test(a_trace_has_no_others)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

@@ -72,9 +72,18 @@ bool sweep_read(Sweep *s, const ViewCall *c) {
 
 /* ---- words ---- */
 static bool of_rows(const Sweep *s) { return s->others->rows; }
+const char *sweep_number(Arena *a, int64_t n) {
+    const char *digits = arena_printf(a, "%lld", (long long)n);
+    const size_t all = strlen(digits);
+    Str s = str_new(a);
+    for (size_t i = 0; i < all; i++)
+        str_addf(&s, "%s%c", i && all > 4 && (all - i) % 3 == 0 ? "," : "", digits[i]);
+    return s.s;
+}
 /* "batch 64", "64 rows" */
 static const char *named(const Sweep *s, int64_t batch) {
-    return arena_printf(s->c->arena, of_rows(s) ? "%lld rows" : "batch %lld", (long long)batch);
+    return arena_printf(s->c->arena, of_rows(s) ? "%s rows" : "batch %s",
+                        sweep_number(s->c->arena, batch));
 }
 static const char *batch_name(const Sweep *s, int i) { return named(s, s->at[i].batch); }
 static const char *needs(const Sweep *s) { return of_rows(s) ? "need" : "needs"; }

@@ -61,6 +61,8 @@ const char *sweep_span(const Sweep *s);
 const char *sweep_title(const Sweep *s);
 /* What is counted, and what is not drawn: `hidden` batches and `left` ways have no room. */
 const char *sweep_totals(const Sweep *s, int hidden, int left);
+/* "64", "65,536": of five digits and more in groups of three. */
+const char *sweep_number(Arena *a, int64_t n);
 /* "batch", of a plan without one "rows" */
 const char *sweep_what(const Sweep *s);
 /* "dp=2 tp=4": axes of one rank are left out. */

@@ -3,6 +3,7 @@
 #include "render/sweep/sweep_bars.h"
 #include "render/memory/inks.h"
 #include <math.h>
+#include <string.h>
 
 enum { LEFT = 52, HEAD = 26, OVER = 36, UNDER = 52, PITCH = 62, WIDEST = 72, TICKS = 6 };
 enum { THIN = 3, DIGIT = 8, BETWEEN = 20 }; /* of the numbers under bars */
@@ -17,7 +18,8 @@ typedef struct {
 
 /* The first batch that there is room for, besides the plan's own. */
 static int first_drawn(const Sweep *s, double w) {
-    const double label = DIGIT * ceil(log10((double)s->at[s->n - 1].batch + 1)) + BETWEEN;
+    const double label =
+        DIGIT * (double)strlen(sweep_number(s->c->arena, s->at[s->n - 1].batch)) + BETWEEN;
     const int room = (int)fmax(3, (w - LEFT) / fmax(PITCH, label));
     const int first = s->n > room ? s->n - room : 0;
     for (int i = 0; i < first; i++)
@@ -136,7 +138,7 @@ static void draw_bar(const BarPen *q, const SweepBatch *b, double mid) {
     draw_stack(q, b, mid - q->bar / 2);
     scene_text(q->s, mid, foot + 17,
                (TextLook){ALIGN_MIDDLE, SIZE, b->own ? BOLD : REGULAR, ROLE_INK},
-               arena_printf(q->a, "%lld", (long long)b->batch));
+               sweep_number(q->a, b->batch));
     if (b->own)
         scene_text(q->s, mid, foot + 33, (TextLook){ALIGN_MIDDLE, SIZE, BOLD, ROLE_INK},
                    "the plan");

@@ -310,6 +310,32 @@ static void test_long_schedules(void **state) {
     }
     arena_free(a);
 }
+/* Lines that are not the last go on to the edge of the page, beside whose words nothing stands. */
+static void test_lines_to_the_edge(void **state) {
+    (void)state;
+    static const char plan[] = "plans/46-llama3-8b-pp2-zb-v.yaml";
+    Arena *a = arena_new();
+    size_t size;
+    const char *text = file_read(a, diags_new(a), plan, 1 << 20, (Loc){0}, &size);
+    assert_non_null(text);
+    const Trace *t = plan_run_with(a, plan, text, &(PipelineOptions){.events = true}).t;
+    RenderOptions o = {.view = "pipeline", .rank = -1, .layer = -1, .preset = "column"};
+    Scene *page[VIEW_MAX_PAGES];
+    assert_true(render_pages(t, diags_new(a), &o, a, page));
+    assert_true(group_of(page[0], "line-3") >= 0);
+    assert_true(group_of(page[0], "line-4") < 0);
+    double cells = 0, words = 0;
+    for (int i = 0; i < page[0]->n_marks; i++) {
+        const Mark *m = &page[0]->marks[i];
+        const char *what = m->group < 0 ? "" : page[0]->groups[m->group].what;
+        if (m->kind == MARK_RECT && !strcmp(what, "compute")) cells = fmax(cells, m->x + m->w);
+        if (m->kind == MARK_TEXT && strstr(m->run[0].s, "idle 0")) words = m->x;
+    }
+    assert_true(words > 0 && cells > words + 20);
+    const char *report = "";
+    if (render_lint(t, diags_new(a), &o, a, &report)) fail_msg("%s", report);
+    arena_free(a);
+}
 /* Where cells are too narrow for lines a frame says where a rank is busy, all of the time that it
  * is; such cells have no bars at their edges, and the legend none. */
 static void test_narrow_cells(void **state) {
@@ -719,6 +745,7 @@ int main(void) {
         cmocka_unit_test(test_fold),
         cmocka_unit_test(test_long_schedules),
         cmocka_unit_test(test_narrow_cells),
+        cmocka_unit_test(test_lines_to_the_edge),
         cmocka_unit_test(test_deadlock),
         cmocka_unit_test(test_deadlock_beside),
         cmocka_unit_test(test_equal_parts),

@@ -340,7 +340,7 @@ static void draw_words(PipePen *q, const PipeRow *r, int k, double mid) {
                    below = {ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
                    right = {ALIGN_LEFT, 12, SEMIBOLD, r->stuck ? ROLE_FAIL : ROLE_INK},
                    beside = {ALIGN_LEFT, 12, REGULAR, ROLE_SECOND};
-    double x0 = q->x - 10, x1 = q->x + q->w + 10;
+    double x0 = q->x - 10, x1 = (q->lines.n > 1 ? at(q, q->p.end) : q->x + q->w) + 10;
     if (q->one_line) { /* the subtitle says what the second numbers are */
         bool word = q->strip && !strchr(r->stages, ','); /* there no subtitle says what they are */
         scene_text(q->s, x0, mid + 4, left,
@@ -957,17 +957,26 @@ static void leave_out(PipePen *q) {
     if (q->w < 2 * q->fold.n * BREAK) q->fold = (PipeFold){0};
     q->each = cells_of(q) <= MOST_CELLS;
 }
+/* What is said at the right of rows stands behind the last line alone: the others go on to the
+ * edge of the page, as far as the last leaves room for it. */
+static double lines_width(const PipePen *q, double w) {
+    const PipeLines *l = &q->lines;
+    const double last = l->at[l->n] - l->at[l->n - 1];
+    return fmin(w + RIGHT - 10, w * l->longest / last);
+}
 /* One schedule of few ranks goes on in more lines, where all of its cells have numbers then. */
 static void break_lines(PipePen *q) {
     const PipeLines one = q->lines;
+    const double w = q->w;
     if (q->n_all > 1 || q->p.stuck || q->fold.n || q->ends || !q->each) return;
     q->s = figure_new(q->c, "pipeline", q->preset);
     for (int n = 1; n <= PIPE_LINES && n * q->p.n <= MANY; n++) {
         q->lines = n > 1 ? pipe_lines(&q->p, n) : one;
+        q->w = n > 1 ? lines_width(q, w) : w;
         if (n > 1 && room_of(q) && others_of(q) + TWO_LINES * rows_of(q) > room_of(q)) break;
         if (!find_numbered(q)) return;
     }
-    q->lines = one;
+    q->lines = one, q->w = w;
 }
 double pipe_strip(const ViewCall *c, Scene *s, double y, double room) {
     enum { LOW = 21, HIGH = 110, LEGEND = 64 };

@@ -27,6 +27,24 @@ static const char *lesson(const BlockGraph *g, const TraceCollective *const *use
     return NULL;
 }
 
+/* How many hops of a ring the collective stands for where it is drawn. */
+static int hops_of(const BlockGraph *g, const TraceCollective *c) {
+    for (int i = 0; i < g->n; i++)
+        if (g->node[i].hops && block_draws(&g->node[i], c)) return g->node[i].hops;
+    return 1;
+}
+/* Of a piece of a strip, how many of what its pass needs this page draws; NULL: it is no piece, or
+ * needs none, or messages too. */
+static const char *piece_title(const BlockGraph *g, const TraceCollective *const *use, int n,
+                               const BlockStrip *s, const BlockCount *all) {
+    int64_t here = 0;
+    if (!s->whole || !all->count || all->messages) return NULL;
+    for (int i = 0; i < n; i++) here += collective_times(use[i]) * hops_of(g, use[i]);
+    const char *some = here ? arena_printf(g->arena, "%lld", (long long)here) : "none";
+    return arena_printf(g->arena, "%s: %s of the %s of its %s pass", s->title, some,
+                        counted_text(g->arena, all->count, 0), phase_text(g->pass));
+}
+
 const char *block_title(const BlockGraph *g, int first, int n) {
     Arena *a = g->arena;
     const TraceCollective **use = ARENA_ARRAY(a, const TraceCollective *, g->n_used + 1);
@@ -40,6 +58,7 @@ const char *block_title(const BlockGraph *g, int first, int n) {
     bool forward = g->pass == PHASE_FORWARD;
     const char *one =
         forward && n == 1 && g->n_strips > 1 ? lesson(g, use, k, &g->strip[first]) : NULL;
+    if (!one && n == 1) one = piece_title(g, use, k, &g->strip[first], &b);
     if (one) return one;
     const char *pass = forward ? "" : arena_printf(a, "the %s pass of ", phase_text(g->pass));
     const char *who = arena_printf(a, "%s%s", pass, b.subject),

@@ -181,13 +181,15 @@ static const char *fetch_key(const BlockGraph *g, const BlockStrip *s) {
     }
     return NULL;
 }
-/* Parts of the subtitle: shorter than those of the large figure. */
+/* Parts of the subtitle: shorter than those of the large figure, and without what its title says.
+ */
 static void slide_subtitle(const ViewCall *c, const BlockGraph *g, const BlockStrip *s,
-                           const char **part) {
+                           const char *title, const char **part) {
     Arena *a = g->arena;
     const char *model = words_model(a, g->t);
     int n = 0;
-    if (s->whole) part[n++] = s->title; /* "MoE, 1 of 3" */
+    if (s->whole && strncmp(title, s->title, strlen(s->title)))
+        part[n++] = s->title; /* "MoE, 1 of 3" */
     part[n++] = arena_printf(a, "%s%s%s, rank %lld of %lld", model ? model : "", model ? " " : "",
                              phase_text(g->pass), (long long)g->rank, (long long)g->t->ranks);
     part[n++] = words_mesh(a, g->t);
@@ -212,13 +214,12 @@ Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame) {
         right = pr->margin + block_measure(c, g, &wide, frame, &height);
     }
     double bar = fmax(BAR_X, right + 24), bar_w = fmin(BAR_MAX, pr->w - 84 - bar);
-    slide_subtitle(c, g, frame->strip, sub);
+    const char *title = block_title(g, first, 1);
+    slide_subtitle(c, g, frame->strip, title, sub);
     s->w = fmax(s->w, right + EDGE);
     const WrongList *wrong = block_wrong(g, first, 1);
     s->wrong = wrong->n || words_different(g->t);
-    double y = figure_head(s, PRESET_SLIDE, block_title(g, first, 1), sub,
-                           bar_w < 60 ? 0 : bar - 12 - pr->margin) +
-               5;
+    double y = figure_head(s, PRESET_SLIDE, title, sub, bar_w < 60 ? 0 : bar - 12 - pr->margin) + 5;
     double notes = fmin(right, bar - 24) + 60;
     y = wrong_notes(s, wrong, pr->margin, notes, y - 6, 3) + (wrong->n ? 12 : 6);
     BlockLook look = fitting(c, g, frame, pr->h - 12 - y, wide.brief);

@@ -94,6 +94,13 @@ static void hold_piece(const Trace *t, const Scene *s, const char *what) {
     n_false++;
     print_message("%s: '%s', and %d are drawn\n", what, picture_fact(s), drawn);
 }
+/* A careful reader finds nothing on it, either. */
+static void hold_lint(Scene *s, const char *what) {
+    const char *report;
+    if (!scene_lint(s, s->arena, &report)) return;
+    n_false++;
+    print_message("%s: %s\n", what, report);
+}
 static void hold(const Trace *t, const Scene *s, const char *what) {
     hold_piece(t, s, what);
     for (int k = 0; k < CLAIMS; k++) {
@@ -117,10 +124,12 @@ static void hold_plan(Arena *a, const char *path, const char *text) {
         RenderOptions o = {.view = "block", .preset = preset[k % 4], .rank = -1, .layer = -1};
         o.pass = pass[k / 4];
         int n = render_pages(t, diags_new(a), &o, a, page);
-        for (int i = 0; i < n; i++)
-            hold(t, page[i],
-                 arena_printf(a, "%s, %s, %s, page %d", path, o.preset, o.pass ? o.pass : "both",
-                              i + 1));
+        for (int i = 0; i < n; i++) {
+            const char *what = arena_printf(a, "%s, %s, %s, page %d", path, o.preset,
+                                            o.pass ? o.pass : "both", i + 1);
+            hold(t, page[i], what);
+            hold_lint(page[i], what);
+        }
     }
 }
 static void titles_speak_of_their_page(void **state) {

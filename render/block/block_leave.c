@@ -155,7 +155,11 @@ static void draw_row(BlockPen *p, const Leave *e, int k, double x, double y) {
     if (k) {
         double mid = x + 24;
         Pt down[2] = {{mid, y - BETWEEN}, {mid, y}};
+        scene_begin(p->s, "edge",
+                    arena_printf(p->g->arena, "gradient-%d-%d", e->first->made->step, k),
+                    made_words(p, e));
         scene_arrow(p->s, down, 2, (ArrowLook){ROLE_COMPUTE_LINE, 1.5, false, false}, group);
+        scene_end(p->s);
     }
 }
 

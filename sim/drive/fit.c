@@ -7,14 +7,19 @@ static int64_t built_layers(const Run *r) {
 }
 /* A try walks every step with every rank: where these are more than so many nothing is tried, for
  * what cannot run here is told at once. Steps are counted as those of so many of the layers. */
-static bool worth_trying_with(const Run *r, int64_t layers) {
-    enum { MOST = 1 << 20 };
+static bool worth_trying_with(const Run *r, int64_t layers, int64_t most) {
     const int64_t all = built_layers(r);
     return (int64_t)r->program->ns * (layers < all ? layers : all) / (all ? all : 1) *
                r->mesh->nranks <=
-           MOST;
+           most;
 }
-static bool worth_trying(const Run *r) { return worth_trying_with(r, built_layers(r)); }
+static bool worth_trying(const Run *r) {
+    return worth_trying_with(r, built_layers(r), (int64_t)1 << 20);
+}
+/* Thousands of ranks that come in only because layers are left out take seconds a try. */
+static bool worth_trying_few(const Run *r, int64_t layers) {
+    return worth_trying_with(r, layers, (int64_t)1 << 17);
+}
 /* Are the widths a preset's or a config's, and are there no numbers of that size? */
 static bool has_widths(const Run *r) {
     return !r->plan->kind && !r->plan->weights && !r->plan->inputs && r->o->against == NULL;
@@ -87,11 +92,13 @@ static Fit fit_with(const Run *r, int64_t layers, int low, int64_t room, double 
     int high = 1; /* doublings: less than `low` do not do */
     if (from >= r->model->dims.full_D) return fit;
     while (from << (high + 1) < r->model->dims.full_D) high++;
-    while (low <= high) {
-        int half = (low + high) / 2;
+    /* the narrowest first: where it does not fit nothing does, which many ranks take seconds to see
+     */
+    for (int half = high; low <= high; half = (low + high) / 2) {
         RunNeed tried;
         bool fits = need_with(r, from << half, layers, room, &tried) &&
                     dry_within(tried.memory.peak, room) && dry_hours(&tried) <= hours;
+        if (!fits && !fit.shrink) return fit;
         if (fits) fit.shrink = from << half, fit.need = tried;
         if (fits) high = half - 1;
         else low = half + 1;
@@ -102,7 +109,7 @@ Fit fit_shrink(const Run *r, int64_t room, double hours) {
     Fit fit = {0};
     const int64_t few = few_layers(r);
     if (fit_shrinks(r)) fit = fit_with(r, 0, 1, room, hours);
-    if (!fit.shrink && few && has_widths(r) && worth_trying_with(r, few))
+    if (!fit.shrink && few && has_widths(r) && worth_trying_few(r, few))
         fit = fit_with(r, few, 0, room, hours);
     return fit;
 }

@@ -16,8 +16,10 @@ void bench_time_add(BenchTime *sum, BenchTime *last);
  * the former, the distinct FLOPs of the latter. */
 typedef struct {
     BenchTime loaded, steps;
+    BenchTime steady; /* the steps once more, in memory that was touched before */
     double bytes, flops;
 } BenchWalk;
-/* Runs a plan's text, f32. False after a diagnostic on stderr. */
-bool bench_walk(const char *text, BenchWalk *out);
+/* Runs a plan's text, f32; `again`: twice, the second time for `steady`, which else stays zero.
+ * False after a diagnostic on stderr. */
+bool bench_walk(const char *text, bool again, BenchWalk *out);
 #endif

@@ -117,6 +117,7 @@ static void test_plans_of_a_folder(void **state) {
          " \"data\": {\"rows\": 2}}\n",
          0, "2 plans hold"},
         {SMALL_MODEL "mehs: {tp: 2}\nrecipe: megatron\n", 3, "E0201"},
+        {"Modle: llama3-8b\nMesh: {tp: 2}\n", 3, "E0201"},
         {"  model: {kind: mlp, sizes: [4, 4, 4]}\n  data: {rows: 2}\n  mesh : {tp: 2}\n", 0,
          "2 plans hold"},
         {"\xEF\xBB\xBFmesh: {tp: 2}\n" SMALL_MODEL, 0, "2 plans hold"},

@@ -428,20 +428,24 @@ static void test_heads_at_once(void **state) {
     (void)state;
     static const struct {
         const char *lines, *other;
+        bool told;
     } t[] = {
-        {"  layers.*.attention.w[qkv]: colwsie\n", "E0203"},
-        {"  layers.*.attention.wo: rowwise\n  layers.*.feed_forward.w2: rowise\n", "E0203"},
-        {"  layers.*.attn.wq: colwise\n", "E0205"},
-        {"  layers.*.attention.wo: rowwise\n  layers.*.nothing.w9: rowwise\n", "E0205"},
-        {"  layers.*.attention.o_proj: rowwise\n", "E0205"},
-        {"  layers.*.feed_forward.w2: rowise\n", NULL},
+        {"  layers.*.attention.w[qkv]: colwsie\n", "E0203", true},
+        {"  layers.*.attention.wo: rowwise\n  layers.*.feed_forward.w2: rowise\n", "E0203", true},
+        {"  layers.*.attn.wq: colwise\n", "E0205", true},
+        {"  layers.*.attention.wo: rowwise\n  layers.*.nothing.w9: rowwise\n", "E0205", true},
+        {"  layers.*.attention.o_proj: rowwise\n", "E0205", true},
+        {"  layers.*.feed_forward.w2: rowise\n", "E0203", false},
+        /* over which ranks is not known */
+        {"  layers.*.attention.w[qkv]: {style: colwise, axis: tp*dp}\n", "E0301", false},
+        {"  layers.*.attention.w[qkv]: {style: colwise, axis: tpp}\n", "E0204", false},
     };
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         Arena *a = arena_new();
         PlanRun r = plan_run(a, "heads.yaml",
                              arena_printf(a, HEAD "mesh: {tp: 3}\nplan:\n%s", t[i].lines), false);
         bool told = find(&r, "E0303", 4, "1, 2, 4, 8, 16 or 32") != NULL;
-        if (told != (t[i].other != NULL) || (told && !run_has(&r, t[i].other))) {
+        if (told != t[i].told || !run_has(&r, t[i].other)) {
             run_print(&r);
             fail_msg("%s", t[i].lines);
         }

@@ -4,6 +4,7 @@
 #include "assign/compiled.h"
 #include "assign/spec.h"
 #include "assign/suggest.h"
+#include <limits.h>
 #include <string.h>
 
 static bool never_copied(const Assign *a) { return !strcmp(a->plan->kv_replicate, "never"); }
@@ -72,8 +73,25 @@ static bool cuts_heads(const Assign *a, const Style *s, const GModule *mod, int 
     if (dim < 0 || dim >= x->nstored) return false;
     return x->role[graph_stored_first(x, dim)] == DIM_KV_HEADS && x->stored[dim] > 1;
 }
+/* Was an axis of the line, or how it is written, told to be wrong? Then it is not known over which
+ * ranks it cuts. */
+static bool axis_told(const Assign *a, const PlanLine *line) {
+    const Plan *p = a->plan;
+    int end = INT_MAX; /* where the next line of the plan begins */
+    for (int i = 0; i < p->n_lines; i++)
+        if (p->lines[i].loc.line > line->loc.line && p->lines[i].loc.line < end)
+            end = p->lines[i].loc.line;
+    for (int i = 0; i < a->d->n; i++) {
+        const Diag *g = &a->d->item[i];
+        if (g->loc.line >= line->loc.line && g->loc.line < end &&
+            (!strcmp(g->code, "E0204") || !strcmp(g->code, "E0301")))
+            return true;
+    }
+    return false;
+}
 /* Tells it, if the module cannot be cut as the line says. */
 static bool tell_module(Assign *a, int module, const PlanLine *line, const char *style) {
+    if (axis_told(a, line)) return false;
     const Graph *g = &a->model->g;
     const GModule *mod = &g->module[module];
     Assign quiet = *a; /* the line's other mistakes are told already */

@@ -27,7 +27,7 @@ size_t base_mul(size_t a, size_t b) {
 static void *had(void *p, size_t n) {
     if (!p)
         base_die(5,
-                 "out of memory: %zu bytes could not be had; try a smaller `shrink`, f32 or a "
+                 "out of memory: %zu bytes could not be had; try a larger `shrink`, f32 or a "
                  "shape-only command [E0701]",
                  n);
     return p;

@@ -31,7 +31,7 @@ Heap *heap_new(size_t reserve) {
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (h->map == MAP_FAILED)
         base_die(5,
-                 "out of memory: %zu bytes could not be had; try a smaller `shrink`, f32 or a "
+                 "out of memory: %zu bytes could not be had; try a larger `shrink`, f32 or a "
                  "shape-only command [E0701]",
                  h->mapped);
     h->base = (char *)(((uintptr_t)h->map + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);

@@ -14,6 +14,7 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 /* A search below one folder. */
@@ -50,7 +51,8 @@ static bool has_key(const char *text, const char *key) {
         if (strspn(p, " ") != in) continue;
         bool quoted = p[in] == '"' || p[in] == '\'';
         const char *name = p + in + quoted, *end = name + n + quoted;
-        if (!strncmp(name, key, n) && (!quoted || name[n] == p[in]) && end[strspn(end, " ")] == ':')
+        if (!strncasecmp(name, key, n) && (!quoted || name[n] == p[in]) &&
+            end[strspn(end, " ")] == ':')
             return true;
     }
     return false;
@@ -69,14 +71,14 @@ static bool is_in_braces(const char *text) {
     }
     return false;
 }
-/* What cannot be read is taken: its diagnostic is due. So is a plan whose `mesh` is spelled wrong:
- * it has a model and something to do with it. */
+/* What cannot be read, or is no UTF-8 (UTF-16 has zeros), is taken: its diagnostic is due. So is a
+ * plan whose `mesh` is spelled wrong: it has a model and something to do with it. */
 static bool is_plan(Arena *a, const char *path) {
     static const char *const others[] = {"plan",   "recipe", "pass",
                                          "groups", "expect", "data_parallel"};
     size_t n;
     const char *text = file_read(a, diags_new(a), path, (size_t)1 << 20, diag_nowhere, &n);
-    if (!text) return true;
+    if (!text || memchr(text, 0, n)) return true;
     text = marked(text);
     if (has_key(text, "mesh")) return true;
     if (is_in_braces(text)) return strstr(text, "mesh") || strstr(text, "model");
@@ -85,7 +87,9 @@ static bool is_plan(Arena *a, const char *path) {
     return false;
 }
 static bool is_yaml(const char *path) {
-    return text_before(path, ".yaml") || text_before(path, ".yml");
+    const char *dot = strrchr(path, '.');
+    return dot && dot > path && dot[-1] != '/' &&
+           (!strcasecmp(dot, ".yaml") || !strcasecmp(dot, ".yml"));
 }
 static int by_name(const struct dirent **x, const struct dirent **y) {
     return strcmp((*x)->d_name, (*y)->d_name);

@@ -29,7 +29,9 @@ static void update(Tables *t, int val) {
 static void see(Tables *t, int64_t beside) {
     DeviceUse use = device_use(t->r->dev);
     if (t->live + beside > t->most) t->most = t->live + beside;
-    t->r->stop = (int64_t)use.large > (t->r->follow ? t->r->follow : MOST);
+    /* of several iterations the limit is told as how many of them would do: all are counted */
+    bool endless = t->r->work->total > RUN_MAX_HOURS * 3600e9 && run_iterations(t->r) == 1;
+    t->r->stop = (int64_t)use.large > (t->r->follow ? t->r->follow : MOST) || endless;
 }
 static void tables_loaded(void *arg, int val) {
     update(arg, val);

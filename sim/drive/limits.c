@@ -40,15 +40,18 @@ static const char *smaller_text(const Run *r, int64_t room, const char *wider) {
     return arena_printf(r->arena, "%s%s%sa shorter sequence or a smaller batch",
                         shrink_text(r, fit), wider, fit.layers ? "" : "fewer layers, ");
 }
+/* The walk ends where enough is known. */
+static const char *about(const Run *r) { return r->need.memory.more ? "more than" : "about"; }
 static bool refuse_unasked(Run *r, double hours, int64_t room) {
+    const Fit fit = fit_shrink(r, room, most_hours(r));
     diag_error(r->d, "E0707", r->plan->model_loc,
                arena_printf(r->arena,
-                            "%sor ask for the full widths by --full or `shrink: 1`; shapes, "
-                            "params, comms and draw compute nothing",
-                            shrink_text(r, fit_shrink(r, room, most_hours(r)))),
-               "executing this plan would take about %.2g hours; for more than %d its full widths "
+                            "%sask for the full widths by --full or `shrink: 1`; shapes, params, "
+                            "comms and draw compute nothing",
+                            fit.shrink ? arena_printf(r->arena, "%sor ", shrink_text(r, fit)) : ""),
+               "executing this plan would take %s %.2g hours; for more than %d its full widths "
                "must be asked for",
-               hours, RUN_UNASKED_HOURS);
+               about(r), hours, RUN_UNASKED_HOURS);
     return false;
 }
 /* A slip of a number that would take years is told at once. */
@@ -65,7 +68,7 @@ static bool ends(Run *r, int64_t room) {
         hint = arena_printf(r->arena, "use smaller sizes or fewer rows; %s", rest);
     else hint = arena_printf(r->arena, "%s; %s", smaller_text(r, room, ""), rest);
     diag_error(r->d, "E0707", steps ? p->optimizer.steps_loc : fit_cause(r, true), hint,
-               "executing this plan would take about %.3g hours; the limit is %d", hours,
+               "executing this plan would take %s %.3g hours; the limit is %d", about(r), hours,
                RUN_MAX_HOURS);
     return false;
 }

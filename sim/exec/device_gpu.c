@@ -101,7 +101,7 @@ static Spare take_room(OnGpu *x, size_t n) {
     }
     if (!got.p)
         base_die(5,
-                 "%s has no room for %zu bytes more; try a smaller `shrink`, f32, or leave --cuda "
+                 "%s has no room for %zu bytes more; try a larger `shrink`, f32, or leave --cuda "
                  "out [E0608]",
                  x->gpu->name, n);
     x->live += n;

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "formats/json.h"
 #include "render/furniture/words.h"
 #include "render/memory/compare.h"
 #include "render/render.h"
@@ -1313,6 +1314,60 @@ static void ways_are_what_plans_take(void **state) {
     arena_free(a);
 }
 
+static int64_t int_at(const Json *o, const char *key) {
+    const Json *v = json_get(o, key);
+    if (!v || v->kind != JSON_INT) fail_msg("no number '%s'", key);
+    return v->i;
+}
+/* DDP and ZeRO keep gradients all the time: their peak is the most that the course has beside
+ * gradients, which need not be the plan's own. Recomputed from what the JSON says of each step. */
+static void ways_peak_where_activations_do(void **state) {
+    (void)state;
+    static const char *const passes[] = {"backward", "train\noptimizer: {name: adamw, lr: 0.01}"};
+    static const char *const modes[] = {"", "data_parallel: {mode: fsdp, axis: dp}\n"};
+    Arena *a = arena_new();
+    int elsewhere = 0;
+    for (int i = 0; i < 4; i++) {
+        const char *text = arena_printf(
+            a,
+            "model: {preset: llama3-8b, layers: 1, shrink: 32, parts: [embedding, blocks, norm, "
+            "head, loss]}\ndata: {batch: 2, sequence: 16, dtype: f32}\nmesh: {dp: 2}\n"
+            "names: torchtitan\npass: %s\n%s",
+            passes[i / 2], modes[i % 2]);
+        PlanRun r = plan_run_with(a, "peak.yaml", text, &(PipelineOptions){.events = true});
+        RenderOptions o = view("memory");
+        const char *error;
+        size_t n;
+        int line, col;
+        assert_non_null(r.t);
+        const char *out = render_text(r.t, r.d, &o, FORMAT_JSON, a, &n);
+        Json *figure = json_parse(a, out, n, &error, &line, &col);
+        const Json *course = json_get(figure, "course"), *steps = json_get(course, "steps"),
+                   *ways = json_get(figure, "ways");
+        assert_true(steps && steps->n && ways && ways->n == MEM_WAYS);
+        int64_t most = 0, step = 0;
+        for (int k = 0; k < steps->n; k++) {
+            const int64_t live =
+                int_at(steps->item[k], "live") - int_at(steps->item[k], "gradients");
+            if (live > most) most = live, step = int_at(steps->item[k], "step");
+        }
+        elsewhere += step != int_at(course, "peak");
+        for (int k = 0; k < ways->n; k++) {
+            const Json *parts = json_get(ways->item[k], "parts");
+            int64_t sum = 0;
+            for (int q = 0; q < parts->n; q++) sum += parts->value[q]->i;
+            assert_int_equal(int_at(parts, "activations"), most);
+            assert_int_equal(int_at(ways->item[k], "step"), step);
+            assert_int_equal(int_at(ways->item[k], "bytes"), sum);
+        }
+        const char *w = words_of(a, r.t, o);
+        says(w, arena_printf(a, "each + %s of live values at step %lld", bytes_text(most, a),
+                             (long long)step));
+    }
+    assert_true(elsewhere > 0); /* else the plan's own peak would do as well */
+    arena_free(a);
+}
+
 /* A timeline's moves speak of what its boxes are called: what a module gives, the gradient of that,
  * and of its weight. */
 static void test_moved_words(void **state) {
@@ -1721,6 +1776,7 @@ int main(void) {
                                        cmocka_unit_test(frames_of_a_ring),
                                        cmocka_unit_test(two_plans_are_named),
                                        cmocka_unit_test(ways_are_what_plans_take),
+                                       cmocka_unit_test(ways_peak_where_activations_do),
                                        cmocka_unit_test(slides_name_no_options),
                                        cmocka_unit_test(slides_of_shards_say_what_they_show),
                                        cmocka_unit_test(values_of_shards_are_told_apart),

@@ -81,6 +81,18 @@ static const char *data_axes(const Held *h, int n) {
     return best;
 }
 
+/* Gradients are there all the time, as buckets keep them, so that the peak is not the plan's own
+ * but where the other live values are most: the step; -1: nothing is recorded. */
+static int most_beside_gradients(Arena *a, const Trace *t, int64_t rank, int64_t *bytes) {
+    MemCourse c;
+    int step = -1;
+    *bytes = 0;
+    if (!memory_course(a, t, rank, &c)) return -1;
+    for (int i = 0; i < c.n_steps; i++)
+        if (step < 0 || c.live[i] - c.grad[i] > *bytes) step = i, *bytes = c.live[i] - c.grad[i];
+    return step;
+}
+
 static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
 int memory_ways(Arena *a, const Trace *t, const MemClass *m, MemWay out[MEM_WAYS]) {
@@ -90,9 +102,11 @@ int memory_ways(Arena *a, const Trace *t, const MemClass *m, MemWay out[MEM_WAYS
     const char *data = data_axes(h, n);
     int64_t all = 0, per = data ? degree(t, data, data) : 1, width = 0, grad = 0;
     if (per < 2) return 0;
+    int64_t live;
+    const int step = most_beside_gradients(a, t, m->rank, &live);
     bool same = true; /* each number has the same bytes, and the same ranks to share it */
     for (int way = 0; way < MEM_WAYS; way++)
-        out[way] = (MemWay){.name = name[way], .held = {.rank = m->rank}};
+        out[way] = (MemWay){.name = name[way], .held = {.rank = m->rank, .step = step}};
     for (int i = 0; i < n; i++) {
         const Held *x = &h[i];
         const int64_t d = degree(t, x->grad->shape.pending, data),
@@ -113,7 +127,7 @@ int memory_ways(Arena *a, const Trace *t, const MemClass *m, MemWay out[MEM_WAYS
                                  "and gradients", "and parameters"};
     for (int way = 0; way < MEM_WAYS; way++) {
         MemClass *c = &out[way].held;
-        c->bytes[MEM_ACTS] = m->bytes[MEM_ACTS];
+        c->bytes[MEM_ACTS] = live;
         for (int k = 0; k < MEM_KINDS; k++) c->total += c->bytes[k];
         /* sums of norms' gradients alone, over tp, are no data parallelism: four equal bars */
         const int64_t saved = out[0].held.total - c->total;

@@ -8,12 +8,13 @@
 enum { MEM_WAYS = 4 };
 typedef struct {
     const char *name, *cut; /* "ZeRO-1", "optimizer state cut over dp·cp, 4 ranks" */
-    MemClass held;          /* rank and bytes; total is their sum */
+    MemClass held;          /* rank and bytes; total is their sum; step: where it has most */
     const char *formula;    /* "(2 + 2 + 12/4) B × 634,400,768" */
 } MemWay;
-/* Rows for the rank of `m`, whose live values all of them have; returns their number, 0 if nothing
- * says over which axes gradients of weights are added up, or ZeRO would cut next to nothing. In the
- * arena. */
+/* Rows for the rank of `m`; returns their number, 0 if nothing says over which axes gradients of
+ * weights are added up, or ZeRO would cut next to nothing. Gradients are there all the time, so
+ * all rows have the live values of the step that has most beside gradients, which may be another
+ * than the plan's own peak. In the arena. */
 int memory_ways(Arena *a, const Trace *t, const MemClass *m, MemWay out[MEM_WAYS]);
 /* "4,015,263,744" */
 const char *memory_thousands(Arena *a, int64_t n);

@@ -2,7 +2,7 @@
  * Says what records say: refuses to round. */
 #include "base/text.h"
 #include "render/furniture/views.h"
-#include "render/memory/memory.h"
+#include "render/memory/compare.h"
 
 static const char *const keys[MEM_KINDS] = {[MEM_PARAMS] = "parameters",
                                             [MEM_OPTIMIZER] = "optimizer",
@@ -20,6 +20,15 @@ static void add_class(Str *s, Arena *a, const MemClass *m) {
     str_addf(s, "\n  {\"ranks\":%s,\"step\":%d,\"bytes\":%lld,\"parts\":",
              trace_ranks_json(&m->ranks, a), m->step, (long long)m->total);
     memory_add_parts(s, m->bytes);
+    str_add(s, "}");
+}
+/* Other ways to keep the same model (compare.h). */
+static void add_way(Str *s, const MemWay *w) {
+    str_add(s, "\n  {\"name\":");
+    text_add_json(s, w->name);
+    str_addf(s, ",\"rank\":%lld,\"step\":%d,\"bytes\":%lld,\"parts\":", (long long)w->held.rank,
+             w->held.step, (long long)w->held.total);
+    memory_add_parts(s, w->held.bytes);
     str_add(s, "}");
 }
 /* The same over the modelled time of a pipeline. */
@@ -78,6 +87,13 @@ const char *view_memory_json(const ViewCall *c) {
     for (int i = 0; i < n; i++) {
         if (i) str_add(&s, ",");
         add_class(&s, a, &cls[i]);
+    }
+    MemWay way[MEM_WAYS];
+    const int ways = memory_ways(a, c->t, cls, way);
+    str_add(&s, "],\"ways\":[");
+    for (int i = 0; i < ways; i++) {
+        if (i) str_add(&s, ",");
+        add_way(&s, &way[i]);
     }
     str_add(&s, "],\"course\":");
     MemTime time;

@@ -306,10 +306,12 @@ static void draw_way(MemPen *p, const MemWay *m, const Bars *b, double y) {
     scene_end(p->s);
 }
 static const char *ways_words(const MemPen *p) {
-    return arena_printf(p->a,
-                        "The same model with AdamW in float32, by what data parallelism cuts; "
-                        "each + %s of live values",
-                        bytes_text(p->way[0].held.bytes[MEM_ACTS], p->a));
+    return arena_printf(
+        p->a,
+        "The same model with AdamW in float32, by what data parallelism cuts; "
+        "each + %s of live values%s",
+        bytes_text(p->way[0].held.bytes[MEM_ACTS], p->a),
+        p->way[0].held.step < 0 ? "" : arena_printf(p->a, " at step %d", p->way[0].held.step));
 }
 
 static double draw_key(MemPen *p, double y) {
@@ -715,8 +717,11 @@ static const char *counted(MemPen *p) {
             ? ", of every micro-batch in flight: at each step the most there is in any of them"
             : "",
         !p->n_ways ? ""
-                   : " Under DDP and ZeRO gradients are there all the time, as buckets keep them, "
-                     "and nothing is gathered for use.",
+                   : arena_printf(p->a,
+                                  " Under DDP and ZeRO gradients are there all the time, as "
+                                  "buckets keep them, so the peak is at step %d, which has most "
+                                  "live values beside gradients; nothing is gathered for use.",
+                                  p->way[0].held.step),
         apart_words(p), rows_words(p), p->capacity ? " " : "",
         p->capacity
             ? arena_printf(p->a, "%s.", words_capital(p->a, memory_capacity_words(p->a, p->c->t)))

@@ -89,13 +89,15 @@ static void draw_times(TimePen *p) {
                    word);
     }
 }
+/* What "in flight" counts: a micro-batch on two stages of a rank counts twice. */
+static const char flight_words[] = "pairs of stage and micro-batch";
 static void draw_cell(TimePen *p, const MemMoment *x, const TraceAction *a, Area box, int i) {
     const ActionLook *k = &action_looks[action_look(a)];
     Arena *arena = p->c->arena;
     Str tip = str_new(arena);
     str_addf(&tip, "%s of micro-batch %d on stage %d", k->what, a->microbatch, a->stage);
     tip_add(&tip, "held at most", bytes_text(x->all, arena));
-    tip_add(&tip, "in flight", arena_printf(arena, "%d", x->flight));
+    tip_add(&tip, "in flight", arena_printf(arena, "%d, %s", x->flight, flight_words));
     scene_begin(p->s, "compute", arena_printf(arena, "held-%d%s", i, a == x->b ? "b" : ""), tip.s);
     scene_rect(p->s, box, 0, (Look){k->fill, ROLE_COMPUTE_LINE, box.w > 4 ? 0.75 : 0});
     const char *word = arena_printf(arena, "%s", a->kind);
@@ -117,7 +119,7 @@ static void draw_strip(TimePen *p, double y) {
 static void draw_flight(TimePen *p, double y) {
     const MemTime *m = p->m;
     Arena *a = p->c->arena;
-    scene_begin(p->s, "flight", "held-flight", "pairs of stage and micro-batch in flight");
+    scene_begin(p->s, "flight", "held-flight", arena_printf(a, "%s in flight", flight_words));
     double free = p->plot.x;
     for (int i = 0; i < m->n;) {
         int k = i + 1;
@@ -158,6 +160,10 @@ static double draw_key(TimePen *p, double y) {
                    word);
         x += w;
     }
+    const char *flight = arena_printf(p->c->arena, "in flight: %s", flight_words);
+    if (x > p->plot.x && x + scene_width(p->s, p->size, REGULAR, flight) > p->plot.x + p->plot.w)
+        x = p->plot.x, y += 18;
+    scene_text(p->s, x, y + 9.5, (TextLook){ALIGN_LEFT, p->size, REGULAR, ROLE_SECOND}, flight);
     scene_end(p->s);
     return y + 18 - y0;
 }

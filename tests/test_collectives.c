@@ -15,6 +15,7 @@
 #include "support/support.h"
 #include "trace/collectives.h"
 #include <string.h>
+#include <unistd.h>
 
 /* Who needs others sends, who sends needs others, and a sum is no exchange. */
 static void test_kinds(void **state) {
@@ -148,8 +149,54 @@ static void test_words_of_figures(void **state) {
     }
     arena_free(a);
 }
+/* The frames of a planted step end as the step does: each rank with the chunk, or each place with
+ * the block, that the run gives it; what frames do not show is said, and no frame says "done". */
+static void stories_end_as_planted(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan, *says;
+        int first; /* chunk that the first rank ends with, of an exchange for whom; -1: as due */
+    } row[] = {
+        {"plans/bugs/04-wrong-block.yaml", "rank 0 ends with c1, which is due to rank 1", 1},
+        {"plans/bugs/18-fsdp-wrong-shard.yaml", "rank 0 ends with c1, which is due to rank 1", 1},
+        {"plans/bugs/65-ulysses-heads-of-another-rank.yaml",
+         "rank 0 ends with what is meant for rank 2", 1},
+        {"plans/bugs/73-zero-gradient-averaged-twice.yaml", "without the mistake", -1},
+        {"plans/bugs/61-dv-of-a-hop-not-added.yaml", "without the mistake", -1},
+        {"plans/bugs/52-a-rank-without-tokens-skips.yaml", "without the mistake", -1},
+        {"plans/bugs/12-gradient-over-the-wrong-group.yaml", "due is all_reduce(dp), sum", -1},
+        {"plans/bugs/06-reduced-twice.yaml", "the frames show it once", -1}};
+    if (access("plans", F_OK) != 0) skip();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        size_t n;
+        const char *text = file_read(a, diags_new(a), row[i].plan, 1 << 20, (Loc){0}, &n);
+        PlanRun r = plan_run_with(a, row[i].plan, text, &(PipelineOptions){.events = true});
+        RenderOptions o = {.view = "storyboard", .rank = -1, .layer = -1};
+        ViewCall c = {.t = r.t, .o = &o, .arena = a, .d = r.d};
+        Story s;
+        assert_non_null(r.t);
+        assert_true(story_prepare(&c, &s));
+        const char *note = s.wrong->note[wrong_number(s.wrong, s.step) - 1].text;
+        if (!strstr(note, row[i].says))
+            fail_msg("%s: no '%s' in '%s'", row[i].plan, row[i].says, note);
+        const Ring *end = &s.frame[s.frames - 1];
+        const bool without = !strcmp(row[i].says, "without the mistake");
+        assert_int_equal(strstr(story_frame(&s, end), "done") == NULL, without);
+        for (int chunk = 0; chunk < s.ring.n_shown && row[i].first >= 0; chunk++)
+            for (int k = 0; k < s.ring.n_shown; k++) {
+                const RingCell *x = &end->cell[chunk][k];
+                const int due = (k + row[i].first) % s.ring.n;
+                if (s.ring.kind == RING_EXCHANGE) assert_int_equal(x->to, due);
+                else assert_int_equal(x->done, chunk == due);
+                assert_int_equal(x->astray, x->done);
+            }
+        arena_free(a);
+    }
+}
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_words),
-                                       cmocka_unit_test(test_words_of_figures)};
+                                       cmocka_unit_test(test_words_of_figures),
+                                       cmocka_unit_test(stories_end_as_planted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

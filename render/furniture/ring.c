@@ -27,21 +27,25 @@ static double sum(const RingStory *s, int i, int first, int terms) {
     return v;
 }
 
-/* Chunk c starts on rank c and goes right: after t steps it is on ranks c .. c+t. */
+/* Chunk c starts on rank c and goes right: after t steps it is on ranks c .. c+t. With a shift its
+ * place is filled by the chunk of another rank. */
 static RingCell gathered(const RingStory *s, int i, int rank, int t, int steps, double value) {
-    int q = wrap(rank - s->shown[i], s->n);
+    int of = wrap(s->shown[i] - s->shift, s->n), q = wrap(rank - of, s->n);
     if (q > t) return (RingCell){0};
     return (RingCell){.held = true,
                       .done = true,
                       .fresh = t && q == t,
                       .sends = q == t && t < steps,
                       .value = value,
-                      .first = s->shown[i],
-                      .terms = 1};
+                      .first = of,
+                      .terms = 1,
+                      .astray = t == steps && of != s->shown[i]};
 }
-/* The sum of chunk c starts on rank c+1 and ends on rank c; p is a rank's place on that way. */
+/* The sum of chunk c starts on rank c+1 and ends on rank c, with a shift so many ranks before; p is
+ * a rank's place on that way. */
 static RingCell summed(const RingStory *s, int i, int rank, int t) {
-    int first = wrap(s->shown[i] + 1, s->n), p = wrap(rank - first, s->n), last = s->n - 1;
+    int first = wrap(s->shown[i] + 1 - s->shift, s->n), p = wrap(rank - first, s->n),
+        last = s->n - 1;
     bool on_way = p <= t;
     RingCell c = {.held = true, .first = on_way ? first : rank, .terms = on_way ? p + 1 : 1};
     c.value = sum(s, i, c.first, c.terms);
@@ -49,6 +53,7 @@ static RingCell summed(const RingStory *s, int i, int rank, int t) {
     c.fresh = t && p == t;
     c.sends = p == t && t < last;
     c.done = p == t && t == last;
+    c.astray = c.done && rank != s->shown[i];
     return c;
 }
 static RingCell reduced(const RingStory *s, int i, int rank, int t) {
@@ -75,15 +80,20 @@ static int meeting(int n, int a, int b) {
     return wrap(round, m) + 1;
 }
 static RingCell exchanged(const RingStory *s, int place, int rank, int t) {
-    int other = s->shown[place], when = meeting(s->n, other, rank), column = -1;
+    /* with a shift a rank gets what is meant for another: no pairs swap, all is the last step */
+    int other = s->shown[place], for_rank = wrap(rank + s->shift, s->n), column = -1,
+        when = for_rank == rank ? meeting(s->n, other, rank) : s->n - 1;
     bool arrived = when <= t;
     for (int i = 0; i < s->n_shown; i++)
-        if (s->shown[i] == rank) column = i;
-    RingCell c = {
-        .held = true, .first = arrived ? other : rank, .to = arrived ? rank : other, .terms = 1};
-    c.value = arrived ? number(s, column, other) : number(s, place, rank);
+        if (s->shown[i] == for_rank) column = i;
+    RingCell c = {.held = true,
+                  .first = arrived ? other : rank,
+                  .to = arrived ? for_rank : other,
+                  .terms = 1};
+    c.value = !arrived ? number(s, place, rank) : column < 0 ? NAN : number(s, column, other);
     c.done = arrived;
     c.fresh = t && when == t;
+    c.astray = arrived && for_rank != rank;
     c.sends = when == t + 1;
     return c;
 }

@@ -28,6 +28,7 @@ typedef struct {
     double value;     /* NaN: not known */
     int first, terms; /* ranks in the sum: first, first + 1, ... (mod n), `terms` of them */
     int to;           /* exchange: the rank it is meant for; it comes from `first` */
+    bool astray;      /* at its end, and not what is due there */
 } RingCell;
 /* What the numbers are: the collective of n ranks, of which `shown` (and the chunks of the same
  * numbers) stand on the page. before: [shown chunk][n ranks], of a gather [shown chunk]; NULL: not
@@ -37,6 +38,8 @@ typedef struct {
     int n, n_shown, shown[RING_MAX];
     bool max;  /* the largest instead of the sum */
     bool back; /* a hop to the rank before, instead of the next */
+    int shift; /* of a mistake: where the collective gives each rank or place its block, it is that
+                  of the one so many after; of gathers, scatters and exchanges */
     const double *before;
 } RingStory;
 /* cell[shown chunk][shown rank]; of an exchange, cell[place][rank]: place j holds what is meant for

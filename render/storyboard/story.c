@@ -71,6 +71,12 @@ bool story_mistake(const Trace *t) {
         if (told(&t->collectives[i]) && worth(t, &t->collectives[i]) >= MISTAKE) return true;
     return false;
 }
+/* Can frames show which blocks go astray? */
+static bool shifted(const Story *s) {
+    const RingKind k = s->ring.kind;
+    return s->coll->shift % s->ranks && !s->coll->alone &&
+           (k == RING_GATHER || k == RING_SCATTER || k == RING_EXCHANGE);
+}
 static bool choose(Story *s) {
     const Trace *t = s->c->t;
     const char *part = s->c->o->part;
@@ -93,6 +99,7 @@ static bool choose(Story *s) {
         s->bytes = s->ring.kind == RING_GATHER ? x->bytes_out : x->bytes_in;
         s->sent = x->bytes_sent;
         s->ring.max = x->reduce && !strcmp(x->reduce, "max");
+        s->ring.shift = shifted(s) ? x->shift : 0;
         return true;
     }
     for (int i = 0; part && i < t->n_moves; i++) {
@@ -176,13 +183,28 @@ static void choose_ranks(Story *s) {
     r->back = last ? isfinite(last[0]) && r->n > 2 && !isfinite(last[r->n - 2])
                    : s->coll && subject_is_gradient(s->coll->subject) && r->n > 2;
 }
+/* "all_reduce(dp), sum": what is done, as the record says what is declared. */
+static const char *done_text(const Story *s) {
+    const TraceCollective *c = s->coll;
+    return arena_printf(s->a, "%s(%s)%s%s", c->op, c->axes ? c->axes : "", c->reduce ? ", " : "",
+                        c->reduce ? c->reduce : "");
+}
+/* Is something else done than what is declared, in kind, group or sum? Frames follow the record. */
+static bool done_otherwise(const Story *s) {
+    return s->coll->declared && strcmp(s->coll->declared, done_text(s)) != 0;
+}
+bool story_undrawn(const Story *s) {
+    const TraceCollective *c = s->coll;
+    if (!c || !c->planted) return false;
+    return c->alone || (!s->ring.shift && !story_skipped(s) && c->times <= 1 && !done_otherwise(s));
+}
 bool story_skipped(const Story *s) { return s->coll && wrong_skipped(s->coll); }
 static void make_frames(Story *s) {
     int n = s->ring.n, steps = ring_steps(s->ring.kind, n), half = n - 1;
     int few[] = {0, 1, 2, half, half + 1, steps}; /* of a long story */
     if (story_skipped(s)) steps = 0;
-    bool whole = n <= RING_MAX && !(s->ring.kind == RING_EXCHANGE && n % 2),
-         pairs = s->ring.kind == RING_EXCHANGE && n % 2;
+    const bool pairs = s->ring.kind == RING_EXCHANGE && (n % 2 || s->ring.shift),
+               whole = n <= RING_MAX && !pairs;
     if (whole)
         for (int i = 0; i <= steps; i++) ring_frame(&s->frame[s->frames++], &s->ring, i);
     for (int i = 0, last = -1; !whole && i < 6; i++) {
@@ -261,6 +283,46 @@ void story_no_whole(Story *s) {
     s->elements = 0;
     choose_digits(s);
 }
+static int wrap_shift(const Story *s) {
+    return (s->ring.shift % s->ring.n + s->ring.n) % s->ring.n;
+}
+/* What comes of the mistake in this step, beside what its note says; NULL: nothing. */
+static const char *outcome(const Story *s) {
+    const long long first = s->rank[0], other = story_rank(s, wrap_shift(s));
+    if (!s->coll || !s->coll->planted || story_skipped(s)) return NULL;
+    if (story_undrawn(s)) return "the frames show it without the mistake";
+    if (!s->ring.shift)
+        return s->coll->times > 1
+                   ? "the frames show it once"
+                   : arena_printf(s->a, "drawn as it is done; due is %s", s->coll->declared);
+    switch (s->ring.kind) {
+    case RING_GATHER:
+        return arena_printf(s->a,
+                            "every rank ends with the chunk of rank %lld at the place of that of "
+                            "rank %lld, and so on",
+                            (long long)story_rank(s, s->ring.n - wrap_shift(s)), first);
+    case RING_SCATTER:
+        return arena_printf(s->a,
+                            "rank %lld ends with c%d, which is due to rank %lld, and so on round "
+                            "the ring",
+                            first, wrap_shift(s), other);
+    default:
+        return arena_printf(s->a, "rank %lld ends with what is meant for rank %lld, and so on",
+                            first, other);
+    }
+}
+/* The note about this step says what comes of it. */
+static const WrongList *with_outcome(const Story *s, const WrongList *l) {
+    const char *more = outcome(s);
+    const int own = wrong_number(l, s->step) - 1;
+    if (own < 0 || !more) return l;
+    WrongList *out = arena_memdup(s->a, l, sizeof *l);
+    WrongNote *note = arena_memdup(s->a, l->note, sizeof *note * (size_t)l->n);
+    note[own].text = arena_printf(s->a, "%s; %s", note[own].text, more);
+    if (note[own].where) note[own].where = arena_printf(s->a, "%s: %s", note[own].where, more);
+    out->note = note;
+    return out;
+}
 static bool own_step(const void *of, int step) { return ((const Story *)of)->step == step; }
 
 bool story_prepare(const ViewCall *c, Story *s) {
@@ -281,7 +343,7 @@ bool story_prepare(const ViewCall *c, Story *s) {
     choose_ranks(s);
     s->wrong = wrong_find(s->a, c->t, own_step, s);
     s->is_wrong = s->wrong->n > 0;
-    if (!s->is_wrong) s->wrong = wrong_find(s->a, c->t, NULL, NULL);
+    s->wrong = s->is_wrong ? with_outcome(s, s->wrong) : wrong_find(s->a, c->t, NULL, NULL);
     make_frames(s);
     still(s);
     make_elements(s);
@@ -373,6 +435,9 @@ const char *story_text(const Story *s) {
             "the results. In each step all ranks send a chunk to the right.",
             (long long)s->ranks, what);
     case RING_EXCHANGE:
+        if (s->ring.shift)
+            return "Place r of a rank holds what is meant for rank r, afterwards what came from "
+                   "rank r, which is meant for another. The steps are drawn as one.";
         return s->ranks % 2
                    ? "Place r of a rank holds what is meant for rank r, afterwards what came from "
                      "rank r: the table is transposed. The steps are drawn as one."
@@ -393,6 +458,8 @@ const char *story_frame(const Story *s, const Ring *f) {
     if (f->step == 0) return "Start";
     if (f->step == f->steps && times > 1)
         return arena_printf(s->a, "Step %d of %d: done once", f->step, f->steps * times);
+    if (f->step == f->steps && story_undrawn(s))
+        return arena_printf(s->a, "After step %d: as it should be", f->step);
     if (f->step == f->steps)
         return s->ring.kind == RING_SLICE ? "Done"
                                           : arena_printf(s->a, "After step %d: done", f->step);

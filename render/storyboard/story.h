@@ -37,6 +37,8 @@ typedef struct {
 bool story_prepare(const ViewCall *c, Story *s);
 /* Does a planted mistake leave the collective out? Then nothing moves. */
 bool story_skipped(const Story *s);
+/* Is there a planted mistake that the frames do not show? Then they end as it should. */
+bool story_undrawn(const Story *s);
 /* Rows and columns of a chunk that is shown whole. */
 int story_rows(const Story *s, int chunk);
 int story_columns(const Story *s, int chunk);

@@ -49,7 +49,8 @@ const char *story_cell(const Story *s, const RingCell *c, int chunk) {
                                : "sum",
                  c->terms == 1 ? "" : "s", story_terms(s, c, false));
     }
-    if (c->done) str_add(&t, c->fresh ? "; just arrived" : "; in its place");
+    if (c->astray) str_add(&t, "; not what is due here");
+    else if (c->done) str_add(&t, c->fresh ? "; just arrived" : "; in its place");
     else if (c->stale) str_add(&t, "; not needed any more");
     else if (c->sends) str_add(&t, "; sent in the next step");
     return t.s;

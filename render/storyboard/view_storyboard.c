@@ -10,7 +10,7 @@
 
 static const double CAP = 0.76; /* the height of digits, as a share of their size */
 enum { FEW = 4, A4_ROOM = 580, SLIDE_ROOM = 350, LOWEST = 28, WIDEST = 84 }; /* cells of a slide */
-enum { FLAG_DOWN = 8 }; /* of a wrong step, beside the title of its first frame */
+enum { FLAG_DOWN = 8, FLAG_RIGHT = 15 }; /* of a wrong step, beside the title of its last frame */
 
 typedef struct {
     Story t;
@@ -35,6 +35,12 @@ static double column(const RingPen *p, double k) {
 
 /* ---- a cell ---- */
 
+/* Which chunk a cell without numbers has: that of its row, of a gather that of the rank it is from.
+ */
+static int moved_chunk(const RingPen *p, const RingCell *k, int chunk) {
+    return kind(p) == RING_GATHER ? k->first : p->t.ring.shown[chunk];
+}
+
 /* Number and terms; without numbers the terms, or the name of the chunk, stand in their place. */
 static void cell_words(RingPen *p, const RingCell *k, int chunk, const char **main,
                        const char **small) {
@@ -46,7 +52,7 @@ static void cell_words(RingPen *p, const RingCell *k, int chunk, const char **ma
     if (*main) return;
     *main = *small    ? *small
             : sums(p) ? story_terms(&p->t, k, false)
-                      : arena_printf(p->a, "c%d", p->t.ring.shown[chunk]);
+                      : arena_printf(p->a, "c%d", moved_chunk(p, k, chunk));
     *small = NULL;
 }
 /* What lies behind the words of a cell. */
@@ -59,6 +65,9 @@ static void cell_ground(RingPen *p, const RingCell *k, Area c, bool dark, bool f
         scene_rect(s, c, 0, (Look){ROLE_NONE, ROLE_FAINT, 1.25});
     }
     if (dark) scene_rect(s, c, 0, (Look){ROLE_SHARD, ROLE_INK, 2});
+    if (k->astray)
+        scene_rect(s, (Area){c.x + 1, c.y + 1, c.w - 2, c.h - 2}, 0,
+                   (Look){ROLE_NONE, ROLE_FAIL, 3});
     if (kind(p) == RING_EXCHANGE && k->sends)
         scene_rect(s, (Area){c.x + 2, c.y + 2, c.w - 4, c.h - 4}, 0,
                    (Look){ROLE_NONE, ROLE_COLL_LINE, 2.2});
@@ -198,7 +207,11 @@ static void draw_frame(RingPen *p, const Ring *f, double x0, double y, bool name
     scene_at(s, f->step + 1);
     scene_begin(s, "frame", arena_printf(p->a, "frame-%d", f->step),
                 arena_printf(p->a, "%s: %s", story_frame(&p->t, f), story_sent(&p->t, f)));
-    scene_text(s, x0, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, story_frame(&p->t, f));
+    const char *title = story_frame(&p->t, f);
+    scene_text(s, x0, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, title);
+    if (p->t.is_wrong && f == &p->t.frame[p->t.frames - 1]) /* here the mistake has come of it */
+        wrong_flag(s, p->t.wrong, p->t.step, x0 + scene_width(s, 15, BOLD, title) + FLAG_RIGHT,
+                   y + FLAG_DOWN);
     bool words = true;
     for (int k = 0; k < p->n; k++)
         words &=
@@ -232,7 +245,16 @@ static void draw_frame(RingPen *p, const Ring *f, double x0, double y, bool name
 
 /* ---- the page ---- */
 
-typedef enum { KEY_SEND, KEY_PART, KEY_FRESH, KEY_DONE, KEY_STALE, KEY_TERMS, KEY_COUNT } Key;
+typedef enum {
+    KEY_SEND,
+    KEY_PART,
+    KEY_FRESH,
+    KEY_DONE,
+    KEY_STALE,
+    KEY_TERMS,
+    KEY_ASTRAY,
+    KEY_COUNT
+} Key;
 static const char *key_words(RingPen *p, Key k) {
     const char *what = p->t.ring.max ? "maximum" : "sum";
     bool swap = kind(p) == RING_EXCHANGE, slice = kind(p) == RING_SLICE;
@@ -240,7 +262,7 @@ static const char *key_words(RingPen *p, Key k) {
     switch (k) {
     case KEY_SEND:
         if (slice) return NULL;
-        if (swap) return p->t.ranks % 2 ? NULL : "swapped next";
+        if (swap) return p->t.ring.shift ? "sent next" : p->t.ranks % 2 ? NULL : "swapped next";
         return folded(p) ? "sent next"
                          : arena_printf(p->a, "sent next (rank %lld wraps to rank %lld)",
                                         (long long)p->t.rank[p->n - 1], (long long)p->t.rank[0]);
@@ -249,9 +271,12 @@ static const char *key_words(RingPen *p, Key k) {
                    ? arena_printf(p->a, "partial %s, by share of %d terms", what, p->t.ring.n)
                    : NULL;
     case KEY_FRESH: return sums(p) || slice ? NULL : "just arrived";
-    case KEY_DONE: return sums(p) ? "complete" : slice ? "kept" : swap ? "in its place" : "held";
+    case KEY_DONE:
+        if (swap && p->t.ring.shift) return NULL; /* nothing is */
+        return sums(p) ? "complete" : slice ? "kept" : swap ? "in its place" : "held";
     case KEY_STALE: return sums(p) ? "stale, already sent" : slice ? "dropped" : NULL;
     case KEY_TERMS: return sums(p) ? "ranks added, in order" : swap ? "from, to" : NULL;
+    case KEY_ASTRAY: return p->t.ring.shift ? "not what is due there" : NULL;
     default: return NULL;
     }
 }
@@ -271,6 +296,8 @@ static void key_mark(RingPen *p, Key k, double x, double y) {
         scene_rect(s, (Area){x, y - 8, 26, 16}, 0, (Look){ROLE_PART_SUM, ROLE_FAINT, 1.25});
     if (k == KEY_DONE)
         scene_rect(s, (Area){x + 1, y - 7, 24, 14}, 0, (Look){ROLE_SHARD, ROLE_INK, 2});
+    if (k == KEY_ASTRAY)
+        scene_rect(s, (Area){x + 1.5, y - 6.5, 23, 13}, 0, (Look){ROLE_NONE, ROLE_FAIL, 3});
     if (k == KEY_STALE)
         scene_text(s, x + 13, y + 5, (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND},
                    p->t.sample && !p->t.whole ? "0.7" : "7");
@@ -341,7 +368,6 @@ static Scene *page_at(RingPen *p, int from, int to, int per) {
         (p->preset == PRESET_SLIDE ? 4 : 14);
     if (p->t.wrong->n)
         y = wrong_notes(s, p->t.wrong, p->x, p->w, y - 4, p->preset == PRESET_SLIDE ? 2 : 0) + 8;
-    if (p->t.is_wrong) wrong_flag(s, p->t.wrong, p->t.step, p->x + 9, y + FLAG_DOWN);
     for (int i = from; i < to; i++) {
         int k = i - from;
         draw_frame(p, &p->t.frame[i], p->x + p->label + k % per * step,
@@ -441,11 +467,11 @@ static const char *cell_text(RingPen *p, CellAt at) {
     const char *t = p->t.elements ? whole_text(p, at)
                     : p->t.sample ? story_number(&p->t, x->value)
                     : sums(p)     ? story_terms(&p->t, x, p->n > FEW)
-                                  : arena_printf(p->a, "c%d", p->t.ring.shown[chunk]);
+                                  : arena_printf(p->a, "c%d", moved_chunk(p, x, chunk));
     if (x->stale && !x->done) t = arena_printf(p->a, "(%s)", t);
     else if (named && p->n <= FEW && p->t.sample) t = arena_printf(p->a, "%s =%s", t, terms);
     else if (named && !sums(p)) t = terms;
-    return arena_printf(p->a, "%s%s", t, x->sends ? " >" : "");
+    return arena_printf(p->a, "%s%s%s", t, x->astray ? " ✗" : "", x->sends ? " >" : "");
 }
 /* Some of a frame's ranks, first to end - 1, in cells of w columns. */
 typedef struct {
@@ -505,6 +531,8 @@ const char *view_storyboard_text(const ViewCall *c) {
                           ? "> sent in the next step; (7) already sent; =0+1 ranks added, in "
                             "order"
                           : "> sent in the next step";
+    if (p.t.ring.shift)
+        key = arena_printf(p.a, "%s%s✗ not what is due there", key, *key ? "; " : "");
     str_add(&s, "\n");
     words_paragraph(&s, "", key, w);
     words_paragraph(&s, "", story_plan(&p.t), w);

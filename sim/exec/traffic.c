@@ -283,5 +283,7 @@ void traffic_record(const Traffic *c, const Step *s, TraceCollective *x) {
     x->skipped = !act.times && !act.alone;
     if (!s->act) return;
     x->planted = s->fault;
+    x->shift = act.shift;
+    x->alone = act.alone;
     x->declared = declared_text(c, s);
 }

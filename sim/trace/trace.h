@@ -198,6 +198,8 @@ typedef struct {
     int64_t most_in, most_out, most_sent; /* rows at most, whatever the router says, of any rank */
     int times; /* done more than once (a planted mistake): how often; bytes_sent is of all; else 0
                 */
+    int shift; /* blocks are those of the member so many places after (a planted mistake); else 0 */
+    int64_t alone; /* 1 + the only rank that a planted mistake changes; 0: all, or none */
     int per_step; /* with micro-batches: how many of them do it, for bytes are of one; 0: it is done
                      once in a training step */
     const TraceHeld *held; /* gathers of parameters; NULL: of nothing else */

@@ -172,6 +172,8 @@ static const Field collective_fields[] = {
     {"most_out", F_I64, OPTIONAL, AT(most_out), 0, 0},
     {"most_sent", F_I64, OPTIONAL, AT(most_sent), 0, 0},
     {"times", F_INT, OPTIONAL, AT(times), 0, 0},
+    {"shift", F_INT, OPTIONAL, AT(shift), 0, 0},
+    {"alone", F_I64, OPTIONAL, AT(alone), 0, 0},
     {"per_step", F_INT, OPTIONAL, AT(per_step), 0, 0},
     {"with", F_WITH, OPTIONAL, AT(with), AT(n_with), 0},
     {"with_from", F_WITH, OPTIONAL, AT(with_from), AT(n_with_from), 0},

@@ -1705,7 +1705,7 @@ static void errors_are_located(void **state) {
                            "0.539",
                            "0.615",
                            "\n2.5\n2.5\n", /* the errors of both ranks, in their cells */
-                           "follows",
+                           "after",
                            "wrong because of it",
                            "bit for bit equal",
                            NULL};

@@ -743,7 +743,15 @@ static bool hold_beside(Arena *a, const char *path, PlanRun *r, RenderOptions *o
     const char *words = picture(a, r->t, o, FORMAT_SVG);
     says(words, "all right");
     says(words, "Without the mistake");
-    says(words, arena_printf(a, "%d wrong", left.wrong));
+    says(words, arena_printf(a, "%d step%s fail%s", left.wrong, left.wrong == 1 ? "" : "s",
+                             left.wrong == 1 ? "s" : ""));
+    bool near = false, inf = false; /* what has an ink or a word of its own has a key */
+    for (int i = 0; i < left.n; i++) {
+        near |= errors_far(&left, &left.row[i]) == ERR_AFTER;
+        inf |= left.row[i].far && isinf(left.row[i].far->max_abs);
+    }
+    if (near) says(words, "made from wrong values, within its bound");
+    if (inf) says(words, "inf: blocks of other sizes, no number");
     says(picture(a, r->t, o, FORMAT_TEXT), "where every value is right");
     static const char *const preset[] = {"wide", "column", "slide", "a4"};
     for (int q = 0; q < 4; q++) {
@@ -830,7 +838,7 @@ static void wrong_values_are_followed(void **state) {
     says_not(words, "\nlayers.0.attention.wo · ");
     r = run_file(a, "plans/bugs/01-output-left-partial.yaml", &run);
     words = picture(a, r.t, &o, FORMAT_SVG);
-    says(words, "follows");
+    says(words, "after");
     says(words, "the same, beside a wrong rank");
     r = run_file(a, "plans/bugs/04-wrong-block.yaml", &run);
     words = picture(a, r.t, &o, FORMAT_SVG);
@@ -1322,7 +1330,7 @@ static void memory_says_each_line_once(void **state) {
     } row[] = {{"plans/shape-only/deepseek-v3-pp16-ep64.yaml",
                 {"1664 ranks\n384-2047\n", "+ 148 GiB more, to within 6 MiB", ""}},
                {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
-                {"of live values", "and nothing is gathered for use",
+                {"of live values", "; nothing is gathered for use",
                  "Under DDP and ZeRO gradients are there all the time"}},
                {"plans/21-llama3-8b-recompute.yaml", {"", "", ""}}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {

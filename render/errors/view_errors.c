@@ -63,14 +63,12 @@ static bool is_beside_wrong(const ErrRow *r, int col) {
 static double bar_width(const ErrPen *p, ErrState k) {
     return k == ERR_AFTER && p->cell > 8 ? 5 : 0;
 }
-/* In a cell of a right step on wrong inputs, where the row's number is another rank's: the longest
- * word that the bar leaves room for. */
+/* In a cell of a right step on wrong inputs, where the row's number is another rank's: one word in
+ * all pictures, if the bar leaves room for it. */
 static const char *follows(ErrPen *p) {
-    static const char *const word[] = {"follows", "after"};
-    for (int i = 0; i < 2; i++)
-        if (scene_width(p->s, 12, MEDIUM, word[i]) + bar_width(p, ERR_AFTER) + 5 <= p->cell)
-            return word[i];
-    return "…";
+    static const char word[] = "after";
+    bool room = scene_width(p->s, 12, MEDIUM, word) + bar_width(p, ERR_AFTER) + 5 <= p->cell;
+    return room ? word : "…";
 }
 static const char *cell_text(ErrPen *p, const ErrRow *r, int col) {
     if (r->state[col] == ERR_EQUAL) return "=";
@@ -393,7 +391,9 @@ static double draw_heads(ErrPen *p, double y) {
         const Trace *t = i ? p->other.t : p->map.t;
         const ErrMap *m = i ? &p->other : &p->map;
         bool planted = i && o->beside_planted;
-        const char *result = m->wrong     ? arena_printf(p->a, "%d wrong", m->wrong)
+        const char *result = m->wrong
+                                 ? arena_printf(p->a, "%d step%s fail%s", m->wrong,
+                                                m->wrong == 1 ? "" : "s", m->wrong == 1 ? "s" : "")
                              : m->suspect ? "suspect"
                                           : "all right";
         Run run[2] = {{result, SEMIBOLD,
@@ -707,14 +707,18 @@ static const char *folded(const ErrMap *m) {
 }
 
 /* Which states the cells of the picture have; *follow: some say that they follow, *own: some of the
- * same state have a number. */
-static void states_used(const ErrPen *p, bool used[ERR_STATES], bool *follow, bool *own) {
+ * same state have a number; *near: some made from wrong values are within their bound end to end.
+ */
+static void states_used(const ErrPen *p, bool used[ERR_STATES], bool *follow, bool *own,
+                        bool *near) {
     for (int i = 0; i < p->map.n; i++) {
         const ErrRow *r = &p->map.row[i], *rows[2] = {r, r->beside};
         for (int k = 0; k < 2 && rows[k]; k++) {
             const ErrState far = errors_far(k ? &p->other : &p->map, rows[k]);
-            used[far] = true;
-            *own |= far == ERR_AFTER;
+            if (p->far[k] > 0) {
+                used[far] = true;
+                *near |= far == ERR_AFTER;
+            }
             for (int c = 0; c < p->map.n_columns; c++) {
                 used[rows[k]->state[c]] = true;
                 *follow |= is_beside_wrong(rows[k], c);
@@ -741,12 +745,43 @@ static void key_entry(ErrPen *p, ErrState k, const char *sample, const char *wor
                (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, words);
     at->x += w + (p->preset == PRESET_SLIDE ? 12 : 20);
 }
+/* End to end, of what is made from wrong values: no bar, for no step is judged. */
+static void near_entry(ErrPen *p, Pt *at) {
+    static const char words[] = "end to end: made from wrong values, within its bound";
+    if (at->x > p->x && at->x + 50 + scene_width(p->s, 12, REGULAR, words) > p->x + p->w)
+        *at = (Pt){p->x, at->y + 24};
+    scene_rect(p->s, (Area){at->x, at->y - 9, 42, 18}, 0,
+               (Look){look[ERR_AFTER].fill, ROLE_FAINT, 1});
+    scene_text(p->s, at->x + 21, at->y + 4.3,
+               (TextLook){ALIGN_MIDDLE, 12, MEDIUM, look[ERR_AFTER].text}, "5e-03");
+    scene_text(p->s, at->x + 50, at->y + 4.3, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+               words);
+    at->x += 70 + scene_width(p->s, 12, REGULAR, words);
+}
+/* What stands in the place of a number where sizes differ. */
+static void size_entry(ErrPen *p, Pt *at) {
+    const char *size = NULL;
+    bool inf = false;
+    for (int i = 0; i < p->map.n; i++) {
+        const ErrRow *r = &p->map.row[i];
+        const char *none = r->worst ? errors_without_numbers(r->worst) : NULL;
+        if (none && r->worst_state >= ERR_FIRST) size = none;
+        inf |= p->far[0] > 0 && r->far && isinf(r->far->max_abs);
+    }
+    if (!size && !inf) return;
+    const char *words = arena_printf(p->a, "%s%s%s: blocks of other sizes, no number",
+                                     size ? size : "", size && inf ? ", " : "", inf ? "inf" : "");
+    const double w = scene_width(p->s, 12, REGULAR, words);
+    if (at->x > p->x && at->x + w > p->x + p->w) *at = (Pt){p->x, at->y + 24};
+    scene_text(p->s, at->x, at->y + 4.3, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, words);
+    at->x += w + 20;
+}
 static double draw_key(ErrPen *p, double y) {
     static const char *const sample[ERR_STATES] = {"",      "=",   "5e-07", "ok", "4e-7",
                                                    "3e-06", "1.8", "1.8",   "2.1"};
-    bool used[ERR_STATES] = {false}, follow = false, own = false;
+    bool used[ERR_STATES] = {false}, follow = false, own = false, near = false;
     Pt at = {p->x, y};
-    states_used(p, used, &follow, &own);
+    states_used(p, used, &follow, &own, &near);
     own &= !follow || p->preset != PRESET_SLIDE; /* which has no room for both */
     scene_begin(p->s, "legend", "legend", NULL);
     for (int k = 1; k < ERR_STATES; k++) {
@@ -756,6 +791,8 @@ static double draw_key(ErrPen *p, double y) {
             key_entry(p, ERR_AFTER, follows(p),
                       own ? "the same, beside a wrong rank" : "a right step on wrong inputs", &at);
     }
+    if (near && p->preset != PRESET_SLIDE) near_entry(p, &at);
+    if (p->preset != PRESET_SLIDE) size_entry(p, &at);
     const char *fold = folded(&p->map), *words = "more values, the worst shown";
     if (fold) {
         double w = scene_width(p->s, 12, REGULAR, fold) + 8;
@@ -848,9 +885,12 @@ static const char *totals(ErrPen *p) {
         "Every step is compared with the unsharded op on the inputs that the ranks have, so a "
         "right "
         "step says nothing of these. Number of a right value: the largest difference on any "
-        "rank%s.%s Checks: %lld pass, %lld suspect, %lld fail.%s",
+        "rank%s.%s Checks, which may be several of a step: %lld pass, %lld suspect, %lld fail.%s%s",
         projected, fold.s ? fold.s : "", (long long)t->n_pass, (long long)t->n_suspect,
-        (long long)t->n_fail, end_to_end(p));
+        (long long)t->n_fail, end_to_end(p),
+        p->map.off ? " Wrong because of it, in the title: values off end to end by more than their "
+                     "bound."
+                   : "");
 }
 
 static void measure(ErrPen *p, double room) {

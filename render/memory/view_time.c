@@ -161,9 +161,14 @@ static double draw_key(TimePen *p, double y) {
         x += w;
     }
     const char *flight = arena_printf(p->c->arena, "in flight: %s", flight_words);
-    if (x > p->plot.x && x + scene_width(p->s, p->size, REGULAR, flight) > p->plot.x + p->plot.w)
-        x = p->plot.x, y += 18;
-    scene_text(p->s, x, y + 9.5, (TextLook){ALIGN_LEFT, p->size, REGULAR, ROLE_SECOND}, flight);
+    PresetKind preset = PRESET_WIDE;
+    furniture_preset(p->c->o->preset, &preset);
+    const bool wraps =
+        x > p->plot.x && x + scene_width(p->s, p->size, REGULAR, flight) > p->plot.x + p->plot.w;
+    if (wraps) x = p->plot.x, y += 18;
+    if (wraps && preset == PRESET_SLIDE) y -= 18; /* has no line for it: tooltips say it */
+    else
+        scene_text(p->s, x, y + 9.5, (TextLook){ALIGN_LEFT, p->size, REGULAR, ROLE_SECOND}, flight);
     scene_end(p->s);
     return y + 18 - y0;
 }

@@ -535,17 +535,20 @@ static void subtitle(const Shown *v, const char **part) {
                                    c->t->ranks == 1 ? "s" : "")
                     : arena_printf(a, "%s first, one of %d classes%s", timeline_ranks(&t[0], a),
                                    all, timeline_folded(a, v->folded));
-    bool wide = false;
-    for (int i = 0; i < lines; i++)
-        wide |= times_wide(v, &v->item[i], scale_line(v, i, 0, lines)) > 1;
-    part[k++] =
-        v->peer && !c->o->measured
-            ? arena_printf(a, "%s, both plans at one scale%s", timeline_kind(c),
-                           wide ? ", wider where a line says so" : "")
-        : lines > 1 && !c->o->measured
-            ? arena_printf(a, "%s, %d lines at one scale%s%s", timeline_kind(c), lines,
-                           pages ? " per page" : "", wide ? ", wider where a line says so" : "")
-            : timeline_kind(c);
+    int least = 0, most = 0; /* how many times as wide as the scale that they share */
+    for (int i = 0; i < lines; i++) {
+        const int times = times_wide(v, &v->item[i], scale_line(v, i, 0, lines));
+        least = i && least < times ? least : times, most = times > most ? times : most;
+    }
+    const char *wide =
+        least == most ? ""
+                      : arena_printf(a, ", drawn %d× to %d× as wide, as each says", least, most);
+    part[k++] = v->peer && !c->o->measured ? arena_printf(a, "%s, both plans%s%s", timeline_kind(c),
+                                                          *wide ? "" : " at one scale", wide)
+                : lines > 1 && !c->o->measured
+                    ? arena_printf(a, "%s, %d lines%s%s%s", timeline_kind(c), lines,
+                                   *wide ? "" : " at one scale", pages ? " per page" : "", wide)
+                    : timeline_kind(c);
     part[k] = NULL;
 }
 

@@ -21,10 +21,13 @@ static const BlockLook slide = {.op = 22,
                                 .num = 15};
 enum { BAR_X = 646, BAR_MAX = 230, GAP_MIN = 18, EDGE = 4 };
 
-/* Bytes that exist at a level's lower edge: of the first column, of the others. */
+/* Bytes of the values in a column, and how many of them are one term of a sum yet to be made. */
 typedef struct {
-    int64_t first, others;
-    bool partial;
+    int64_t all, partial;
+} CutBytes;
+/* What exists at a level's lower edge: in the first column, in the others. */
+typedef struct {
+    CutBytes first, others;
     double label; /* right end of the labels there */
 } Cut;
 
@@ -44,21 +47,27 @@ static Cut cut_at(BlockPen *p, const BlockFrame *f, int level) {
                 if (q->in[j] == i && q->level > to) to = q->level;
         }
         if (from > level || to <= level) continue;
-        *(col ? &c.others : &c.first) += block_bytes(p->g, n);
-        bool here = from == level;
-        bool max;
-        c.partial |= here && n->out && words_pending(&n->out->shape, &max);
-        if (!here) continue;
+        CutBytes *part = col ? &c.others : &c.first;
+        part->all += block_bytes(p->g, n);
+        part->partial += block_pending_bytes(p->g, n);
+        if (from != level) continue;
         double x = k < 0 ? f->x + 36.5 : f->x + f->centre[col] + (col ? 12 : 14);
         c.label = fmax(c.label, x + block_label_width(p, n));
     }
     return c;
 }
 
+/* A column's part of a bar, hatched as far as it is one term of a sum; returns where it ends. */
+static double bar_part(Scene *s, const CutBytes *b, double x, double mid, double scale, Role fill) {
+    const double w = (double)b->all * scale, partial = (double)b->partial * scale;
+    if (w > 0) scene_rect(s, (Area){x, mid - 6, w, 12}, 0, (Look){fill, ROLE_WEIGHT_LINE, 1});
+    if (partial > 0) scene_hatch(s, (Area){x, mid - 6, partial, 12}, ROLE_WEIGHT_LINE, 5, 0.8);
+    return x + w;
+}
 static void draw_bar(BlockPen *p, const Cut *c, double x, double mid, double scale) {
     static const double dots[2] = {1, 3};
     Scene *s = p->s;
-    int64_t all = c->first + c->others;
+    int64_t all = c->first.all + c->others.all;
     if (all <= 0) return;
     scene_begin(
         s, "bytes", "bytes",
@@ -68,22 +77,20 @@ static void draw_bar(BlockPen *p, const Cut *c, double x, double mid, double sca
         m->dash = dots;
         m->n_dash = 2;
     }
-    double w = (double)c->first * scale, v = (double)c->others * scale;
-    if (w > 0) scene_rect(s, (Area){x, mid - 6, w, 12}, 0, (Look){ROLE_BYTES, ROLE_WEIGHT_LINE, 1});
-    if (v > 0)
-        scene_rect(s, (Area){x + w, mid - 6, v, 12}, 0, (Look){ROLE_BYTES_2, ROLE_WEIGHT_LINE, 1});
-    if (c->partial) scene_hatch(s, (Area){x, mid - 6, w, 12}, ROLE_WEIGHT_LINE, 5, 0.8);
-    scene_text(s, x + w + v + 8, mid + 4.4, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK},
+    double end = bar_part(s, &c->first, x, mid, scale, ROLE_BYTES);
+    end = bar_part(s, &c->others, end, mid, scale, ROLE_BYTES_2);
+    scene_text(s, end + 8, mid + 4.4, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK},
                bytes_text(all, p->g->arena));
     scene_end(s);
 }
 
+enum { KEY = 22, KEY_GAP = 14 }; /* a key and the room before its words; between two */
 static double key(Scene *s, double x, double y, Role fill, bool hatch, const char *text) {
     scene_rect(s, (Area){x, y - 6, 16, 12}, 0, (Look){fill, ROLE_WEIGHT_LINE, 1});
     if (hatch) scene_hatch(s, (Area){x, y - 6, 16, 12}, ROLE_WEIGHT_LINE, 5, 0.8);
-    return x + 22 +
-           scene_text(s, x + 22, y + 4.4, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, text) +
-           14;
+    return x + KEY +
+           scene_text(s, x + KEY, y + 4.4, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, text) +
+           KEY_GAP;
 }
 
 /* Returns where the words left of them end at the latest. */
@@ -95,9 +102,9 @@ static double draw_bars(BlockPen *p, const BlockFrame *f, double x, double w, do
     bool others = false, partial = false;
     for (int l = -1; l < s->levels; l++) {
         Cut c = cut_at(p, f, l);
-        if (c.first + c.others > max) max = c.first + c.others;
-        others |= c.others > 0;
-        partial |= c.partial;
+        if (c.first.all + c.others.all > max) max = c.first.all + c.others.all;
+        others |= c.others.all > 0;
+        partial |= c.first.partial > 0 || c.others.partial > 0;
     }
     scene_text(p->s, x, head, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_SECOND},
                w < 160 ? "bytes per rank" : "bytes on this edge, per rank");
@@ -109,11 +116,13 @@ static double draw_bars(BlockPen *p, const BlockFrame *f, double x, double w, do
     if (!others && !partial) return left - 12;
     scene_begin(p->s, "legend", "legend", NULL);
     const char *term = "one term of a sum";
-    double need = 38 + scene_width(p->s, 12, REGULAR, others ? "left column" : "the value") +
-                  (others ? 36 + scene_width(p->s, 12, REGULAR, "right") : 0) + (partial ? 24 : 0);
-    if (partial && x + need + scene_width(p->s, 12, REGULAR, term) > p->s->w - 4) term = "Σ term";
+    const double end = p->s->w - presets[PRESET_SLIDE].margin;
+    double need = KEY + scene_width(p->s, 12, REGULAR, others ? "left column" : "the value");
+    if (others) need += KEY_GAP + KEY + scene_width(p->s, 12, REGULAR, "right");
+    if (partial) need += KEY_GAP + KEY;
+    if (partial && x + need + scene_width(p->s, 12, REGULAR, term) > end) term = "Σ term";
     if (partial) need += scene_width(p->s, 12, REGULAR, term);
-    x = fmin(x, p->s->w - 6 - need);
+    x = fmin(x, end - need);
     double kx = key(p->s, x, bottom, ROLE_BYTES, false, others ? "left column" : "the value");
     if (others) kx = key(p->s, kx, bottom, ROLE_BYTES_2, false, "right");
     if (partial) key(p->s, kx, bottom, ROLE_BYTES, true, term);

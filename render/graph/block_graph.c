@@ -35,6 +35,15 @@ int64_t block_bytes(const BlockGraph *g, const BlockNode *n) {
                 : 0);
 }
 
+int64_t block_pending_bytes(const BlockGraph *g, const BlockNode *n) {
+    const TraceValue *of[] = {n->out, n->twin >= 0 ? g->node[n->twin].out : NULL};
+    int64_t all = 0;
+    bool max;
+    for (int i = 0; i < 2; i++)
+        if (of[i] && words_pending(&of[i]->shape, &max)) all += bytes_here(g, of[i]);
+    return all;
+}
+
 int block_twin_dim(const BlockGraph *g, const BlockNode *n) {
     const TraceValue *y = n->twin >= 0 ? g->node[n->twin].out : NULL;
     int dim = -1;

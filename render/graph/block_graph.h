@@ -120,6 +120,8 @@ int block_real(const BlockGraph *g, int i);
 /* Bytes on this rank of what the node makes: of both twins, and of the index list that comes with
  * rows. */
 int64_t block_bytes(const BlockGraph *g, const BlockNode *n);
+/* How many of them are of values whose sum over ranks is yet to be made. */
+int64_t block_pending_bytes(const BlockGraph *g, const BlockNode *n);
 /* The dim in which the values of two twins differ, and in no other: as their symbols say; -1: in
  * none or in several. */
 int block_twin_dim(const BlockGraph *g, const BlockNode *n);

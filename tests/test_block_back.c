@@ -1,0 +1,158 @@
+/* Tests of the backward pass as a picture of its own (`--view block --pass backward`) and of the
+ * slides of single passes: what bars, boxes and numbers say is what the records say. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h wants these before it */
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "render/furniture/furniture.h"
+#include "render/furniture/views.h"
+#include "render/graph/block_read.h"
+#include "render/render.h"
+#include "render/scene/scene.h"
+#include "support/plan_lines.h"
+#include "support/support.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    Arena *a;
+    Diags *d;
+} Ground;
+
+static int setup(void **state) {
+    Arena *a = arena_new();
+    Ground *g = ARENA_NEW(a, Ground);
+    *g = (Ground){a, diags_new(a)};
+    *state = g;
+    return 0;
+}
+static int teardown(void **state) {
+    Ground *g = *state;
+    arena_free(g->a);
+    return 0;
+}
+
+/* The shape-only trace of a shipped plan. */
+static const Trace *plan_trace(Ground *g, const char *file) {
+    size_t n;
+    char *text = file_read(g->a, g->d, file, 1 << 20, (Loc){0}, &n);
+    assert_non_null(text);
+    PlanRun r = plan_run_with(g->a, file, arena_printf(g->a, "%.*s\n", (int)n, text),
+                              &(PipelineOptions){0});
+    if (!r.t) run_print(&r);
+    assert_non_null(r.t);
+    return r.t;
+}
+
+static RenderOptions options(const char *pass, const char *preset) {
+    return (RenderOptions){
+        .view = "block", .rank = -1, .layer = -1, .pass = pass, .preset = preset};
+}
+
+static const char *text_of(Arena *a, const Mark *m) {
+    Str s = str_new(a);
+    str_add(&s, "");
+    for (int i = 0; m->kind == MARK_TEXT && i < m->n_run; i++) str_add(&s, m->run[i].s);
+    return s.s;
+}
+static bool in_group(const Scene *s, const Mark *m, const char *what) {
+    for (int g = m->group; g >= 0; g = s->groups[g].parent)
+        if (!strcmp(s->groups[g].what, what)) return true;
+    return false;
+}
+
+/* ---- bars of bytes ---- */
+
+/* Is a part of a bar hatched? */
+static bool hatched(const Scene *s, const Mark *part) {
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *h = &s->marks[i];
+        if (h->kind == MARK_HATCH && fabs(h->y - part->y) < 0.1 && h->x >= part->x - 0.1 &&
+            h->x + h->w <= part->x + part->w + 0.1 && h->w > 0)
+            return true;
+    }
+    return false;
+}
+/* Of the words at the height of a bar, in the first column or right of it: is a sum pending? Of
+ * those from its bottom up, at any height, if `above`. */
+static bool pends(Arena *a, const Scene *s, double y, double first, bool right, bool above) {
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *m = &s->marks[i];
+        if (m->kind != MARK_TEXT || !in_group(s, m, "edge") || !strstr(text_of(a, m), " pending"))
+            continue;
+        /* its column is that of the shape before it */
+        const Mark *shape = m;
+        for (int k = 0; k < s->n_marks; k++)
+            if (s->marks[k].kind == MARK_TEXT && s->marks[k].group == m->group &&
+                s->marks[k].x < shape->x)
+                shape = &s->marks[k];
+        const bool here = above ? m->y < y + 14 : fabs(m->y - y - 10) < 6;
+        if (here && (shape->x > first + 3) == right) return true;
+    }
+    return false;
+}
+/* Each part of a bar is hatched where a value of its columns, and only where one, is a term of a
+ * sum: of those that begin there the label says it, of those that come by one above. */
+static int hold_bars(Arena *a, const char *what, const Scene *s) {
+    double first = 1e9;
+    int held = 0;
+    for (int i = 0; i < s->n_marks; i++) /* the labels of the first column begin here */
+        if (s->marks[i].kind == MARK_TEXT && s->marks[i].group >= 0 &&
+            !strncmp(s->groups[s->marks[i].group].id, "value-", 6))
+            first = fmin(first, s->marks[i].x);
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *m = &s->marks[i];
+        if (m->kind != MARK_RECT || !in_group(s, m, "bytes")) continue;
+        const bool right = m->fill == ROLE_BYTES_2, is = hatched(s, m);
+        if (!is && pends(a, s, m->y, first, right, false))
+            fail_msg("%s: a sum is pending at %g, and the %s part is plain", what, m->y,
+                     right ? "right" : "left");
+        if (is && !pends(a, s, m->y, first, right, true))
+            fail_msg("%s: the %s part at %g is hatched, and nothing is pending", what,
+                     right ? "right" : "left", m->y);
+        held += is;
+    }
+    return held;
+}
+/* Their legend ends within the margin. */
+static void hold_legend(const char *what, const Scene *s) {
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *m = &s->marks[i];
+        if (m->kind == MARK_TEXT && in_group(s, m, "legend") &&
+            m->x + m->w > s->w - presets[PRESET_SLIDE].margin + 0.1)
+            fail_msg("%s: the legend ends at %g of %g", what, m->x + m->w, s->w);
+    }
+}
+static void bars_hatch_what_is_pending(void **state) {
+    Ground *g = *state;
+    static const char *const file[] = {
+        "plans/34-llama4-scout-torchtitan.yaml", "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
+        "plans/31-mixtral-8x7b-tp.yaml", "plans/56-gpt-oss-20b-tp2-ep2.yaml"};
+    static const char *const pass[] = {"backward", "forward"};
+    int held = 0;
+    for (int i = 0; i < 8; i++) {
+        const Trace *t = plan_trace(g, file[i / 2]);
+        const RenderOptions o = options(pass[i % 2], "slide");
+        Scene *page[VIEW_MAX_PAGES];
+        for (int n = render_pages(t, g->d, &o, g->a, page); n > 0; n--) {
+            const char *what = arena_printf(g->a, "%s %s %d", file[i / 2], pass[i % 2], n);
+            held += hold_bars(g->a, what, page[n - 1]);
+            hold_legend(what, page[n - 1]);
+        }
+    }
+    assert_true(held > 10);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+static const struct CMUnitTest tests[] = {T(bars_hatch_what_is_pending)};
+int main(void) {
+    int rc = cmocka_run_group_tests(tests, NULL, NULL);
+    render_cleanup();
+    return rc;
+}

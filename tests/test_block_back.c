@@ -149,8 +149,64 @@ static void bars_hatch_what_is_pending(void **state) {
     assert_true(held > 10);
 }
 
+/* ---- steps round a ring ---- */
+
+static bool has_value(const Scene *s, const char *name) {
+    const char *id = arena_printf(s->arena, "value-%s-", name);
+    for (int i = 0; i < s->n_groups; i++)
+        if (!strncmp(s->groups[i].id, id, strlen(id))) return true;
+    return false;
+}
+/* Is there a box of this step, or one that stands for it and others? */
+static bool has_step(const Scene *s, int step) {
+    for (int i = 0; i < s->n_groups; i++) {
+        const Group *g = &s->groups[i];
+        if (!strcmp(g->what, "compute") && g->tip &&
+            strstr(g->tip, arena_printf(s->arena, "step %d: ", step)))
+            return true;
+    }
+    return false;
+}
+/* What a ring has merged goes back through the merge, which makes a gradient of each part of it:
+ * the first block's and the last's, which stand for all where hops are folded. What begins a slide
+ * leaves another one under that name. */
+static void merges_have_boxes(void **state) {
+    Ground *g = *state;
+    static const struct {
+        const char *file, *last;
+    } ring[] = {{"plans/42-llama3-8b-usp.yaml", "grad.layers.0.attn_part.1"},
+                {"plans/41-llama3-8b-ring4-zigzag.yaml", "grad.layers.0.attn_part.3"},
+                {"plans/54-deepseek-v3-latent-ring4.yaml", "grad.layers.0.attn_part.3"}};
+    for (int i = 0; i < 3; i++) {
+        const Trace *t = plan_trace(g, ring[i].file);
+        const char *const part[] = {"grad.layers.0.attn_part.0", ring[i].last};
+        Scene *page[VIEW_MAX_PAGES];
+        RenderOptions o = options("backward", "wide");
+        assert_int_equal(render_pages(t, g->d, &o, g->a, page), 1);
+        for (int k = 0; k < 2; k++)
+            if (!has_value(page[0], part[k])) fail_msg("%s: no %s", ring[i].file, part[k]);
+        for (int k = 0; k < t->n_computes; k++) {
+            const TraceCompute *c = &t->computes[k];
+            if ((!strcmp(c->output, part[0]) || !strcmp(c->output, part[1])) &&
+                !has_step(page[0], c->step))
+                fail_msg("%s: step %d has no box", ring[i].file, c->step);
+        }
+        o.preset = "slide";
+        const int n = render_pages(t, g->d, &o, g->a, page);
+        for (int k = 0; k < n; k++)
+            for (int j = 0; j < page[k]->n_groups; j++) {
+                const char *id = page[k]->groups[j].id;
+                if (strncmp(id, "input-", 6) || strncmp(id + 6, "grad.layers.0.attn_", 19))
+                    continue;
+                bool leaves = false;
+                for (int m = 0; m < k; m++) leaves |= has_value(page[m], id + 6);
+                if (!leaves) fail_msg("%s, slide %d: %s", ring[i].file, k + 1, id);
+            }
+    }
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-static const struct CMUnitTest tests[] = {T(bars_hatch_what_is_pending)};
+static const struct CMUnitTest tests[] = {T(bars_hatch_what_is_pending), T(merges_have_boxes)};
 int main(void) {
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

@@ -443,6 +443,17 @@ static const char *op_tip(const BlockGraph *g, const BlockNode *n, const BlockOp
     return s.s;
 }
 
+/* Of a box that makes several gradients, the tips of all its steps. */
+static const char *box_tip(const BlockGraph *g, const BlockNode *n, const BlockOp *op) {
+    const char *tip = op_tip(g, n, op);
+    for (int i = 0; i < g->n && op == n->op; i++) {
+        const BlockNode *x = &g->node[i];
+        if (x->shared >= 0 && &g->node[x->shared] == n)
+            tip = arena_printf(g->arena, "%s\n\n%s", tip, op_tip(g, x, x->op));
+    }
+    return tip;
+}
+
 /* A red border for the box that made the first wrong value, and for a wrong step. */
 static bool is_wrong(const BlockPen *p, int step) {
     return step == p->g->wrong_step || wrong_number(p->g->wrong, step);
@@ -508,7 +519,7 @@ static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w
         bool m = matrix_of(op) != NULL, rest = !l->numbers && i;
         double h = op_height(l, n, i);
         scene_begin(p->s, "compute", arena_printf(p->g->arena, "step-%d", op->c->step),
-                    op_tip(p->g, n, op));
+                    box_tip(p->g, n, op));
         scene_frame(p->s, x, y, w, h);
         bool own = op->c->step == p->g->wrong_step || wrong_number(p->g->wrong, op->c->step) ||
                    op->claim < 0;

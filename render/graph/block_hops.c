@@ -57,6 +57,19 @@ static void add_above(BlockHops *h, const Ring *r, int above, int below) {
     *ARENA_PUSH(r->g->arena, h->pair, h->n, h->cap) = pair;
 }
 
+/* Do both make a gradient of one op from the same value? Then one box makes both. */
+static bool one_box(const BlockNode *x, const BlockNode *y) {
+    return x != y && x->kind == NODE_OP && y->kind == NODE_OP && x->n_in == 1 && y->n_in == 1 &&
+           x->in[0] == y->in[0] && !x->op[0].n_param && !y->op[0].n_param &&
+           text_same(x->op[0].c->op, y->op[0].c->op) &&
+           text_same(x->op[0].c->module, y->op[0].c->module);
+}
+/* Does a box make what node m makes that has made another value before step `first`? */
+static bool made_with(const Ring *r, int m, int first) {
+    for (int k = 0; k < r->s->n; k++)
+        if (node(r, k)->step < first && one_box(node(r, k), node(r, m))) return true;
+    return false;
+}
 /* What stands above and below the hops of this number, the first of which is step `first`. */
 static void add_hops(BlockHops *h, const Ring *r, int number, int first) {
     const bool *feeds = feeding(r, number);
@@ -64,7 +77,7 @@ static void add_hops(BlockHops *h, const Ring *r, int number, int first) {
         for (int m = 0; is_hop(r, k, number) && m < r->s->n; m++) {
             if (node(r, m)->kind == NODE_INPUT || is_hop(r, m, number)) continue;
             if (node(r, m)->step < first) add_above(h, r, m, k);
-            else if (!feeds[m]) add_above(h, r, k, m);
+            else if (!feeds[m] && !made_with(r, m, first)) add_above(h, r, k, m);
         }
 }
 
@@ -159,7 +172,8 @@ static bool of_one_op(const BlockNode *a, const BlockNode *b) {
     return same;
 }
 /* Backward, what the hops of this number bring home is made of what came by the hops before and of
- * steps that only these read: they and the hops, and what else the same ops make. */
+ * steps that only these read: they and the hops, and what else the same ops make that those before
+ * do not read. */
 static Turn way_home(const Ring *r, int number) {
     const bool *feeds = feeding(r, number), *before = feeding(r, number - 1);
     bool *own = ARENA_ARRAY(r->g->arena, bool, r->s->n + 1);
@@ -169,7 +183,7 @@ static Turn way_home(const Ring *r, int number) {
     for (int k = 0; k < r->s->n; k++) {
         bool is = own[k];
         for (int m = 0; m < r->s->n && !is; m++)
-            is = own[m] && k != m && of_one_op(node(r, k), node(r, m));
+            is = own[m] && k != m && !before[k] && of_one_op(node(r, k), node(r, m));
         if (is) t.at[t.n++] = k;
     }
     return t;
@@ -181,18 +195,48 @@ static int first_hop(const Ring *r, int k) {
             return m;
     return -1;
 }
+/* What the last of the ops that are passed from block to block, as the merge of their results,
+ * makes for what is left of the ring stays: a step that is read there, and of a sum no term. */
+static void keep_read(const Ring *r, bool *gone) {
+    const size_t size = (size_t)r->s->n * sizeof *gone;
+    const bool *was = arena_memdup(r->g->arena, gone, size);
+    for (int m = 0; m < r->s->n; m++) {
+        const BlockNode *x = node(r, m);
+        const int k = x->n_in == 1 ? r->at[x->in[0]] : -1;
+        if (k >= 0 && !was[m] && !block_is_hop(node(r, k)->coll)) gone[k] = false;
+    }
+}
+/* The first node on the way to node i that is not gone: it is read instead of all behind it. */
+static int origin(const BlockGraph *g, const Ring *r, const bool *gone, int i) {
+    while (r->at[i] >= 0 && gone[r->at[i]] && g->node[i].n_in) i = g->node[i].in[0];
+    return i;
+}
 /* What is left of the ring reads of the first hops what it read of the last, and of no step that is
  * gone. */
 static void read_first(BlockGraph *g, const Ring *r, const bool *gone) {
     for (int k = 0; k < r->s->n; k++) {
         BlockNode *x = &g->node[r->s->node[k]];
         int n = 0;
+        if (!gone[k] && x->kind == NODE_OP && x->n_in == 1 && !block_is_hop(g->node[x->in[0]].coll))
+            x->in[0] = origin(g, r, gone, x->in[0]);
         for (int j = 0; j < x->n_in && !gone[k]; j++) {
             const int q = r->at[x->in[j]];
             if (q < 0 || !gone[q]) x->in[n++] = x->in[j];
             else if (is_hop(r, q, r->most)) x->in[n++] = r->s->node[first_hop(r, q)];
         }
         if (!gone[k]) x->n_in = n;
+    }
+}
+/* What one op makes stands together: a step that has come to read what another reads, behind it. */
+static void stand_together(BlockGraph *g, BlockStrip *s) {
+    for (int k = 1; k < s->n; k++) {
+        const int i = s->node[k];
+        int m = 0;
+        while (m < k && !one_box(&g->node[s->node[m]], &g->node[i])) m++;
+        while (m + 1 < k && one_box(&g->node[s->node[m + 1]], &g->node[i])) m++;
+        if (m + 1 >= k) continue;
+        memmove(&s->node[m + 2], &s->node[m + 1], (size_t)(k - m - 1) * sizeof *s->node);
+        s->node[m + 1] = i;
     }
 }
 static bool fold_backward(BlockGraph *g, const Ring *r, BlockStrip *s) {
@@ -209,8 +253,10 @@ static bool fold_backward(BlockGraph *g, const Ring *r, BlockStrip *s) {
             gone[k] = true;
         }
     }
+    keep_read(r, gone);
     read_first(g, r, gone);
     leave_first(g, r, s, gone);
+    stand_together(g, s);
     return true;
 }
 

@@ -298,20 +298,27 @@ static void keep_live(const BlockGraph *g, BlockStrip *s) {
     s->n = live;
 }
 
-/* Where more than two branches leave a node, alike ones behind the first become one (k and v). */
+static bool passes_weight(const BlockGraph *g, const Branch *a) {
+    for (int i = 0; i < a->n; i++)
+        if (g->node[a->node[i]].kind == NODE_OP && g->node[a->node[i]].op[0].n_param) return true;
+    return false;
+}
+/* Where more than two branches leave a node, alike ones behind the first become one (k and v);
+ * backward the first, too, where they join before any weight: parts of one value. */
 static void find_twins(BlockGraph *g, BlockStrip *s) {
     int count = s->n;
     for (int k = -1; k < count; k++) {
         int from = k < 0 ? s->from : s->node[k], fan[MAX_FAN];
         if (from < 0 || (k >= 0 && g->node[from].alias != from)) continue;
         int n = readers(g, s, from, fan, MAX_FAN);
-        for (int i = 1; i < n && n > 2; i++)
+        for (int i = g->pass == PHASE_BACKWARD ? 0 : 1; i < n && n > 2; i++)
             for (int j = i + 1; j < n; j++) {
                 if (g->node[fan[i]].kind != NODE_OP || g->node[fan[i]].twin >= 0) continue;
                 if (is_term(g, fan[i], fan[j])) continue;
                 Branch a;
                 int other[MAX_RING];
                 if (!find_branches(g, s, fan[i], fan[j], &a, other)) continue;
+                if (i == 0 && passes_weight(g, &a)) continue;
                 merge_branches(g, &a, other);
                 n = j = readers(g, s, from, fan, MAX_FAN);
                 i = 0; /* others have moved up */

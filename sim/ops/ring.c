@@ -309,7 +309,6 @@ const Op op_attention_merge = {
     .unweighted = &added,
     .flops_each = 4,
     .label = "merge",
-    .glyph = "plus",
 };
 const Op op_attention_join = {
     .name = "attention_join",
@@ -324,5 +323,4 @@ const Op op_attention_join = {
     .unweighted = &added,
     .flops_each = 4,
     .label = "merge",
-    .glyph = "plus",
 };

@@ -205,8 +205,52 @@ static void merges_have_boxes(void **state) {
     }
 }
 
+/* ---- how many collectives ---- */
+
+/* For how many collectives hexagons stand: one, or "×3" at the end of the name. */
+static int collectives(Arena *a, const Scene *s) {
+    int n = 0, before = -1;
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *m = &s->marks[i];
+        if (m->kind != MARK_TEXT || m->group < 0 || m->group == before ||
+            strcmp(s->groups[m->group].what, "collective"))
+            continue;
+        before = m->group;
+        const char *times = strstr(text_of(a, m), " ×");
+        n += times ? atoi(times + strlen(" ×")) : 1;
+    }
+    return n;
+}
+/* The first number of a title that counts collectives. */
+static int counted(const char *title) {
+    const char *at = strstr(title, "needs ");
+    if (at) return atoi(at + strlen("needs "));
+    at = strstr(title, ": ");
+    return at ? atoi(at + 2) : -1; /* "Attention, 1 of 2: 4 of the 11 collectives" */
+}
+/* A title counts what the hexagons under it stand for, those of folded hops for all. */
+static void titles_count_hexagons(void **state) {
+    Ground *g = *state;
+    static const char *const file[] = {"plans/41-llama3-8b-ring4-zigzag.yaml",
+                                       "plans/42-llama3-8b-usp.yaml",
+                                       "plans/54-deepseek-v3-latent-ring4.yaml"};
+    static const char *const preset[] = {"wide", "slide"}, *const pass[] = {"forward", "backward"};
+    for (int i = 0; i < 12; i++) {
+        const Trace *t = plan_trace(g, file[i / 4]);
+        const RenderOptions o = options(pass[i % 2], preset[i / 2 % 2]);
+        Scene *page[VIEW_MAX_PAGES];
+        for (int n = render_pages(t, g->d, &o, g->a, page); n > 0; n--) {
+            const int said = counted(page[n - 1]->title), drawn = collectives(g->a, page[n - 1]);
+            if (said != drawn)
+                fail_msg("%s, page %d: '%s', %d in hexagons", file[i / 4], n, page[n - 1]->title,
+                         drawn);
+        }
+    }
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-static const struct CMUnitTest tests[] = {T(bars_hatch_what_is_pending), T(merges_have_boxes)};
+static const struct CMUnitTest tests[] = {T(bars_hatch_what_is_pending), T(merges_have_boxes),
+                                          T(titles_count_hexagons)};
 int main(void) {
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

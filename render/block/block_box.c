@@ -585,10 +585,11 @@ const char *block_coll_name(const BlockGraph *g, const BlockNode *n) {
     if (n->with)
         return arena_printf(g->arena, "%s %s, %s ×2", name, words_short(g->arena, n->coll->value),
                             words_short(g->arena, n->with->value));
-    const int box = box_collectives(g, n);
-    if (box > 1) return joined_words(g, n, name, box);
-    if (n->twin >= 0 && !n->pair) return arena_printf(g->arena, "%s ×2", name);
-    return n->pair ? arena_printf(g->arena, "%s %s ×2", name, n->pair) : name;
+    const int box = box_collectives(g, n), hops = n->hops > 1 ? n->hops : 1;
+    if (box > 1) return joined_words(g, n, name, box * hops);
+    if (n->pair) name = arena_printf(g->arena, "%s %s", name, n->pair);
+    const int times = (n->twin >= 0 || n->pair ? 2 : 1) * hops;
+    return times > 1 ? arena_printf(g->arena, "%s ×%d", name, times) : name;
 }
 
 const char *block_coll_line(const BlockPen *p, const BlockNode *n) {
@@ -596,6 +597,7 @@ const char *block_coll_line(const BlockPen *p, const BlockNode *n) {
     int64_t all = n->with ? n->with->bytes_sent : 0;
     for (int i = 0; i < g->n; i++)
         if (in_box(g, n, i)) all += g->node[i].coll->bytes_sent * (g->node[i].twin >= 0 ? 2 : 1);
+    if (n->hops > 1) all *= n->hops; /* one stands for all, which send as much */
     const char *sent = bytes_text(all, g->arena);
     const CollWord *w = coll_word(n->coll->op);
     Str s = str_new(g->arena);

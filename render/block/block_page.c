@@ -29,8 +29,11 @@ static const char *lesson(const BlockGraph *g, const TraceCollective *const *use
 
 /* How many hops of a ring the collective stands for where it is drawn. */
 static int hops_of(const BlockGraph *g, const TraceCollective *c) {
-    for (int i = 0; i < g->n; i++)
-        if (g->node[i].hops && block_draws(&g->node[i], c)) return g->node[i].hops;
+    for (int i = 0; i < g->n; i++) {
+        const BlockNode *x = &g->node[i];
+        if (x->hops && (block_draws(x, c) || (x->twin >= 0 && block_draws(&g->node[x->twin], c))))
+            return x->hops;
+    }
     return 1;
 }
 /* Of a piece of a strip, how many of what its pass needs this page draws; NULL: it is no piece, or

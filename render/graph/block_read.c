@@ -535,6 +535,9 @@ void block_renumber(BlockGraph *g) {
         for (int k = 0; k < g->strip[i].n; k++) g->node[g->strip[i].node[k]].strip = i;
         if (g->strip[i].to >= 0) g->node[g->strip[i].to].strip = i;
     }
+    for (int i = 0; i < g->n; i++) /* a twin stands where the one does that it is drawn with */
+        if (g->node[i].twin >= 0 && g->node[i].strip >= 0)
+            g->node[g->node[i].twin].strip = g->node[i].strip;
 }
 
 /* Is the node the add of a residual strip? */

@@ -248,9 +248,70 @@ static void titles_count_hexagons(void **state) {
     }
 }
 
+/* Words in a hexagon keep off its slanted sides. */
+static void words_stay_in_hexagons(void **state) {
+    Ground *g = *state;
+    static const char *const file[] = {
+        "plans/42-llama3-8b-usp.yaml", "plans/40-llama3-8b-ulysses4.yaml",
+        "plans/09-llama3-8b-dp2-cp2-tp2.yaml", "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
+        "plans/54-deepseek-v3-latent-ring4.yaml"};
+    static const char *const preset[] = {"wide", "slide"}, *const pass[] = {"forward", "backward"};
+    enum { SIDE = 12 };
+    for (int i = 0; i < 20; i++) {
+        const Trace *t = plan_trace(g, file[i / 4]);
+        const RenderOptions o = options(pass[i % 2], preset[i / 2 % 2]);
+        Scene *page[VIEW_MAX_PAGES];
+        Diags *d = diags_new(g->a); /* of some only the forward pass runs */
+        for (int n = render_pages(t, d, &o, g->a, page); n > 0; n--) {
+            const Scene *s = page[n - 1];
+            for (int k = 0; k < s->n_marks; k++) {
+                const Mark *m = &s->marks[k];
+                const Group *h = m->group >= 0 ? &s->groups[m->group] : NULL;
+                if (m->kind != MARK_TEXT || m->align != ALIGN_MIDDLE || !h || !h->framed ||
+                    strcmp(h->what, "collective"))
+                    continue;
+                if (m->w + 2 * SIDE > h->w + 0.1)
+                    fail_msg("%s %s, page %d: '%s' is %g wide in %g", file[i / 4], pass[i % 2], n,
+                             text_of(g->a, m), m->w, h->w);
+            }
+        }
+    }
+}
+
+/* ---- words ---- */
+
+static bool says(const Scene *s, const char *words) {
+    for (int i = 0; i < s->n_marks; i++)
+        if (s->marks[i].kind == MARK_TEXT && in_group(s, &s->marks[i], "compute") &&
+            !strcmp(s->marks[i].run[0].s, words))
+            return true;
+    return false;
+}
+/* The backward of an op is called as the mirrored picture calls it, and not as the op itself. */
+static void adjoints_have_primes(void **state) {
+    Ground *g = *state;
+    static const struct {
+        const char *file, *op[5];
+    } row[] = {{"plans/34-llama4-scout-torchtitan.yaml", {"multiply", "SiLU", "combine"}},
+               {"plans/54-deepseek-v3-latent-ring4.yaml",
+                {"split", "partial attention", "merge", "RMSNorm", "without lse"}}};
+    for (int i = 0; i < 2; i++) {
+        Scene *page[VIEW_MAX_PAGES];
+        const Trace *t = plan_trace(g, row[i].file);
+        const RenderOptions o = options("backward", "wide");
+        assert_int_equal(render_pages(t, g->d, &o, g->a, page), 1);
+        for (int k = 0; k < 5 && row[i].op[k]; k++) {
+            assert_false(says(page[0], row[i].op[k]));
+            assert_true(says(page[0], words_adjoint(g->a, row[i].op[k])));
+        }
+        assert_true(says(page[0], "sum of uses")); /* is the backward of no op */
+    }
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 static const struct CMUnitTest tests[] = {T(bars_hatch_what_is_pending), T(merges_have_boxes),
-                                          T(titles_count_hexagons)};
+                                          T(titles_count_hexagons), T(words_stay_in_hexagons),
+                                          T(adjoints_have_primes)};
 int main(void) {
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

@@ -384,7 +384,7 @@ static void hops_fold(void **state) {
         o.preset = NULL;
         text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
         assert_int_equal(times_said(text, "|Shift"), i ? 1 : 2);
-        assert_int_equal(times_said(text, "|partial attention|"), 2);
+        assert_int_equal(times_said(text, "|partial attention′|"), 2);
         assert_int_equal(times_said(text, "|ring: hop 1 of 3, the"), i ? 1 : 2);
         assert_non_null(strstr(text, i ? "needs 15 collectives" : "needs 18 collectives"));
         assert_non_null(strstr(text, i ? "in 15 collectives (" : "in 18 collectives ("));
@@ -475,7 +475,7 @@ static void towers_lie_down(void **state) {
                    *sum = text_mark(page[0], "sum of uses", 0);
         if (!strcmp(cases[i].first, "MLP")) assert_true(last && sum && last->y - sum->y < 200);
         if (!strstr(cases[i].file, "usp")) continue;
-        const Mark *part = text_mark(page[0], "partial attention", 1);
+        const Mark *part = text_mark(page[0], "partial attention′", 1);
         const Group *box = &page[0]->groups[part->group];
         assert_true(box->w > 100 && box->w < 440); /* from under wo on */
     }
@@ -1600,7 +1600,7 @@ static void shared_experts_join_the_stream(void **state) {
         assert_non_null(strstr(text, "|what comes in has no gradient: the stream ends here|"));
         assert_int_equal(times_said(text, "|gradient of post_attn_norm|"), 0);
         assert_int_equal(times_said(text, "|gradient of resid_attn|"), 0);
-        assert_int_equal(times_said(text, "|multiply|"), i ? 2 : 1); /* one box per product */
+        assert_int_equal(times_said(text, "|multiply′|"), i ? 2 : 1); /* one box per product */
         if (i == 1) assert_non_null(strstr(text, "|dwk dwv|nothing to add|"));
     }
 }

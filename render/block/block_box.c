@@ -4,6 +4,7 @@
 #include "render/furniture/hexagon.h"
 #include "render/block/block_draw.h"
 #include "render/graph/grads.h"
+#include "base/text.h"
 #include "render/graph/unlike.h"
 #include <math.h>
 #include <string.h>
@@ -27,9 +28,17 @@ static const TraceParam *matrix_of(const BlockOp *op) {
 
 static bool is_plus(const BlockOp *op) { return op->c->glyph && !strcmp(op->c->glyph, "plus"); }
 
+/* Does the step do the backward of an op, and not add up what such steps make? */
+static bool is_adjoint(const TraceCompute *c) {
+    const bool back = c->pass == PHASE_BACKWARD || c->pass == PHASE_GRADIENTS;
+    const bool sum = c->n_inputs > 1 && text_same(c->inputs[0], c->output);
+    return back && subject_is_gradient(c->makes) && !sum;
+}
+
 const char *block_op_name(const BlockGraph *g, const BlockNode *n, const BlockOp *op) {
     Arena *a = g->arena;
     const char *label = op->c->label && *op->c->label ? op->c->label : op->c->op;
+    if (is_adjoint(op->c)) label = words_adjoint(a, label);
     if (matrix_of(op)) {
         const char *leaf = words_weight(a, op->c->module, matrix_of(op));
         if (!*leaf) leaf = label;

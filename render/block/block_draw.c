@@ -282,6 +282,19 @@ static bool crossed(const BlockPen *p, const BlockStrip *s, const BlockNode *n, 
     return false;
 }
 
+/* Where the centre of column c stands at the least, so that collectives in one box with others fit
+ * where the box ends in it. */
+static double wide_boxes(BlockPen *p, const BlockFrame *f, int c) {
+    double least = 0;
+    for (int k = 0; k < f->strip->n; k++) {
+        const BlockNode *n = node(p, f->strip->node[k]);
+        if (n->kind == NODE_COLL && n->joined < 0 && n->col < c && n->col_last == c)
+            least = fmax(least, f->centre[n->col] + block_box_width(p, n) -
+                                    (f->width[n->col] + f->width[c]) / 2);
+    }
+    return least;
+}
+
 void block_columns(BlockPen *p, BlockFrame *f) {
     const BlockStrip *s = f->strip;
     int cols = s->cols < BLOCK_MAX_COLS ? s->cols : BLOCK_MAX_COLS;
@@ -299,6 +312,7 @@ void block_columns(BlockPen *p, BlockFrame *f) {
     f->centre[0] = (s->from >= 0 ? STREAM_ROOM : 0) + f->width[0] / 2;
     for (int c = 0; c + 1 < cols; c++) {
         f->centre[c + 1] = f->centre[c] + need_between(p, f, c);
+        f->centre[c + 1] = fmax(f->centre[c + 1], wide_boxes(p, f, c + 1));
         for (int k = 0; k < s->n; k++) { /* a wire keeps right of labels two columns away, too */
             const BlockNode *n = node(p, s->node[k]);
             if (n->col < c && n->level >= 0 && busy_right(p, s, c, n->level, true, s->node[k]) &&

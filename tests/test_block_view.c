@@ -2089,7 +2089,7 @@ static void few_lines_stand_beside(void **state) {
         int far[2]; /* so many reads are named */
         const char *said[5];
     } row[] = {{"plans/54-deepseek-v3-latent-ring4.yaml",
-                {7, 7},
+                {7, 8},
                 {"|q [B, S/cp, H, dn]|", "|q|", "|dq|", "|attn_part.0|", "|d attn_part.0|"}},
                {"plans/56-gpt-oss-20b-tp2-ep2.yaml",
                 {2, 0},

@@ -174,12 +174,10 @@ static bool by_chain(const MirrorStrip *s, const MirrorRead *q, bool back) {
     return false;
 }
 
-/* A term that the neighbour makes beside what this row goes on with: it is added behind the row,
- * and a straight line would lead it into the box. */
-static bool added_behind(const MirrorRead *read, int n, const MirrorRead *q) {
-    bool other = false;
-    for (int i = 0; i < n; i++) other |= !read[i].sum && read[i].from == q->from;
-    return q->sum && other;
+/* A term of a sum is added behind the box of its row, to what that makes: a straight line would
+ * lead it into the box, which does not read it. What makes no step joins the terms as they come. */
+static bool added_behind(const MirrorRow *r, const MirrorRead *q) {
+    return q->sum && r->kind == ROW_OPS;
 }
 
 static void pass_row(const Mirror *m, MirrorStrip *s, int to, bool back) {
@@ -193,7 +191,7 @@ static void pass_row(const Mirror *m, MirrorStrip *s, int to, bool back) {
     else reads_forward(&q);
     for (int i = 0; i < q.n; i++) {
         if (s->n_read[back] < MAX_ALL) s->read[back][s->n_read[back]++] = read[i];
-        if (read[i].from == next && !added_behind(read, q.n, &read[i])) {
+        if (read[i].from == next && !added_behind(r, &read[i])) {
             direct = true;
             partial |= words_pending(&read[i].v->shape, &max) != NULL;
         } else if (!by_chain(s, &read[i], back) && s->n_past[back] < MAX_PAST) {

@@ -109,8 +109,57 @@ static void terms_are_added_behind(void **state) {
     assert_true(held > 50 && sums > 5);
 }
 
+/* The letters of a shape, in order of the alphabet: "B H d" of [B, H*d]. */
+static const char *letters(Arena *a, const char *shape) {
+    const char *word[32], *in = "BCDEFGHIKLMNOPRSTVWXbcdefhiklnmoprstuvwxyz_0123456789";
+    int n = 0;
+    for (size_t k; *shape; shape += k + !k) {
+        if (!(k = strspn(shape, in)) || n == 32) continue;
+        int at = n++;
+        const char *w = arena_strndup(a, shape, k);
+        for (; at > 0 && strcmp(word[at - 1], w) > 0; at--) word[at] = word[at - 1];
+        word[at] = w;
+    }
+    Str s = str_new(a);
+    for (int i = 0; i < n; i++) str_addf(&s, "%s ", word[i]);
+    return s.n ? s.s : "";
+}
+
+/* Every value of a label stands in the line of its own layout: those that lie alike in one, and no
+ * other with them, though its sizes be the same. */
+static void a_line_is_one_layout(void **state) {
+    Ground *g = *state;
+    int several = 0;
+    for (int i = 0; i < N_FILES; i++) {
+        const Mirror *m = mirror_of(g, plan_trace(g, file[i], ""));
+        MirrorPen pen = {.c = ARENA_NEW(g->a, ViewCall), .m = m, .s = NULL};
+        *(ViewCall *)(uintptr_t)pen.c = (ViewCall){.t = m->g->t, .d = g->d, .arena = g->a};
+        for (int k = 0; k < m->n; k++)
+            for (int r = -1; r < m->strip[k].n; r++)
+                for (int back = 0; back < 2; back++) {
+                    const MirrorStrip *s = &m->strip[k];
+                    const TraceValue *v[MIRROR_FLOW];
+                    const MirrorLabel l = mirror_label(&pen, s, r, back);
+                    const int n = mirror_flow(m, s, r, back, v, MIRROR_FLOW);
+                    for (int x = 0; x < n; x++)
+                        for (int y = 0; y < l.n; y++) {
+                            const char *is =
+                                arena_printf(g->a, "%s, step %d", v[x]->shape.name, v[x]->step);
+                            if (!strstr(l.tip[y], is) || !v[x]->shape.nd) continue;
+                            several += l.n > 1;
+                            const char *shape = strchr(l.line[y], '[');
+                            if (!shape || strcmp(letters(g->a, shape),
+                                                 letters(g->a, v[x]->shape.symbolic)) != 0)
+                                fail_msg("%s: %s is %s, in the line '%s'", file[i], is,
+                                         v[x]->shape.symbolic, l.line[y]);
+                        }
+                }
+    }
+    assert_true(several > 20);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-static const struct CMUnitTest tests[] = {T(terms_are_added_behind)};
+static const struct CMUnitTest tests[] = {T(terms_are_added_behind), T(a_line_is_one_layout)};
 int main(void) {
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

@@ -3,6 +3,7 @@
 #include "render/graph/unlike.h"
 #include "render/mirror/mirror_draw.h"
 #include "base/text.h"
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -239,6 +240,33 @@ double mirror_title_width(const MirrorPen *p, const MirrorStrip *s) {
     return scene_width(p->s, 15, BOLD, s->strip->title);
 }
 
+static bool of_letter(char c) { return c == '_' || isalnum((unsigned char)c); }
+/* How often the letter at `word` stands among those of a shape. */
+static int times_in(const char *shape, const char *word) {
+    size_t n = 0, k;
+    int times = 0;
+    while (of_letter(word[n])) n++;
+    for (const char *at = shape; *at; at += k + !k) {
+        for (k = 0; of_letter(at[k]); k++) continue;
+        times += k == n && !strncmp(at, word, n);
+    }
+    return times;
+}
+static bool has_letters_of(const char *shape, const char *other) {
+    for (const char *at = other; *at; at++)
+        if (of_letter(*at) && (at == other || !of_letter(at[-1])) &&
+            times_in(shape, at) != times_in(other, at))
+            return false;
+    return true;
+}
+/* Do both lie alike, as [K/tp, d] and the flat [K*d/tp] do? Sizes alone do not say it: another
+ * letter may be as large here. */
+static bool lies_alike(const BlockGraph *g, const TraceValue *a, const TraceValue *b) {
+    const char *x = a->shape.symbolic ? a->shape.symbolic : "",
+               *y = b->shape.symbolic ? b->shape.symbolic : "";
+    return block_same_shape(g, a, b) && has_letters_of(x, y) && has_letters_of(y, x);
+}
+
 /* Shapes of what flows below row r: one line per shape; names only where it is not clear what it
  * is. */
 MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool back) {
@@ -263,7 +291,7 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
         int alike = 0;
         l.tip[groups] = "";
         for (int k = i; k < n; k++) {
-            if (k != i && (done[k] || !block_same_shape(g, v[i], v[k]))) continue;
+            if (k != i && (done[k] || !lies_alike(g, v[i], v[k]))) continue;
             done[k] = true;
             alike++;
             l.unlike[groups] |= unlike_value(p->c, g, v[k]);

@@ -13,6 +13,7 @@
 #include "render/mirror/mirror_draw.h"
 #include "render/render.h"
 #include "support/support.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -158,8 +159,90 @@ static void a_line_is_one_layout(void **state) {
     assert_true(several > 20);
 }
 
+/* The edge into a collective is labelled with what this takes, where no line parts from it. */
+static void a_collective_takes_its_label(void **state) {
+    Ground *g = *state;
+    int held = 0;
+    for (int i = 0; i < N_FILES; i++) {
+        const Mirror *m = mirror_of(g, plan_trace(g, file[i], ""));
+        MirrorPen pen = {.c = ARENA_NEW(g->a, ViewCall), .m = m, .s = NULL};
+        *(ViewCall *)(uintptr_t)pen.c = (ViewCall){.t = m->g->t, .d = g->d, .arena = g->a};
+        for (int k = 0; k < m->n; k++)
+            for (int r = 0; r + 1 < m->strip[k].n; r++) {
+                const MirrorStrip *s = &m->strip[k];
+                const MirrorRow *row = &s->row[r];
+                if (s->plain || !row->n_conj || mirror_parts(s, r + 1, true) ||
+                    row->fed[1] == FED_NOT || !s->row[r + 1].acts || mirror_breaks(s, r))
+                    continue;
+                int takes = 0, told = 0;
+                const MirrorLabel l = mirror_label(&pen, s, r, true);
+                for (int q = 0; q < row->n_conj + row->n_back_move; q++) {
+                    const int move = q - row->n_conj;
+                    const char *is =
+                        move < 0 ? arena_printf(g->a, "%s, step %d", row->conj[q]->value,
+                                                row->conj[q]->value_step)
+                                 : arena_printf(g->a, "%s, step %d", row->back_move[move]->value,
+                                                row->back_move[move]->value_step);
+                    for (int y = 0; y < l.n; y++) takes += strstr(l.tip[y], is) != NULL;
+                }
+                for (int y = 0; y < l.n; y++)
+                    for (const char *at = l.tip[y]; at; at = strchr(at + 1, '\n')) told++;
+                held += takes;
+                if (takes && told != takes)
+                    fail_msg("%s: %s, row %d: %d of %d values are for the collective", file[i],
+                             s->strip->title, r, takes, told);
+            }
+    }
+    assert_true(held > 10);
+}
+
+/* A dot from which a line parts stands clear of the head of the arrow that goes on, and what is
+ * told beside the edge is told before it: behind it not all of that flows. */
+static void dots_stand_behind_labels(void **state) {
+    Ground *g = *state;
+    static const char *const preset[] = {"wide", "column", "slide", "a4"};
+    int dots = 0;
+    for (int i = 0; i < N_FILES; i++)
+        for (int k = 0; k < 4; k++) {
+            const Trace *t = plan_trace(g, file[i], "");
+            RenderOptions o = {.view = "block", .rank = -1, .layer = -1, .preset = preset[k]};
+            Scene *page[VIEW_MAX_PAGES];
+            const int n = render_pages(t, g->d, &o, g->a, page);
+            for (int q = 0; q < n; q++)
+                for (int d = 0; d < page[q]->n_marks; d++) {
+                    const Scene *s = page[q];
+                    const Mark *dot = &s->marks[d];
+                    if (dot->kind != MARK_CIRCLE || dot->r > 2.7 || dot->group < 0 ||
+                        strcmp(s->groups[dot->group].what, "edge"))
+                        continue;
+                    double near = 1e9, tip = 0;
+                    for (int a = 0; a < s->n_arrows; a++) {
+                        const Pt p = s->arrows[a].tip;
+                        if (fabs(p.x - dot->x) > 0.5 || fabs(p.y - dot->y) > near) continue;
+                        near = fabs(p.y - dot->y), tip = p.y;
+                    }
+                    dots++;
+                    if (near < 8 + dot->r + 1)
+                        fail_msg("%s, %s: an arrow ends %g from a dot", file[i], preset[k], near);
+                    for (int l = 0; l < s->n_marks && near < 40; l++) {
+                        const Mark *x = &s->marks[l];
+                        if (x->kind != MARK_TEXT || x->group < 0 ||
+                            strcmp(s->groups[x->group].what, "label") ||
+                            fabs(fabs(x->x - dot->x) - MIRROR_LABEL) > 0.5)
+                            continue;
+                        if ((x->y - 4.3 - dot->y) * (x->y - 4.3 - tip) < 0)
+                            fail_msg("%s, %s: '%s' stands behind a dot", file[i], preset[k],
+                                     x->run[0].s);
+                    }
+                }
+        }
+    assert_true(dots > 20);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-static const struct CMUnitTest tests[] = {T(terms_are_added_behind), T(a_line_is_one_layout)};
+static const struct CMUnitTest tests[] = {T(terms_are_added_behind), T(a_line_is_one_layout),
+                                          T(a_collective_takes_its_label),
+                                          T(dots_stand_behind_labels)};
 int main(void) {
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

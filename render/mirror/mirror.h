@@ -148,6 +148,8 @@ bool mirror_leaves_alone(const MirrorStrip *s, int r, bool back);
 /* Gradients that the backward of row r makes and that leave it without a line, those of values of
  * other pages above all; returns their number. */
 int mirror_side_grads(const MirrorStrip *s, int r, const TraceValue **out, int max);
+/* Is it such a gradient, which the line up from the box does not carry? */
+bool mirror_told_aside(const MirrorStrip *s, int r, const TraceValue *v);
 /* Does anything stand in the backward column of the row? */
 bool mirror_has_back(const Mirror *m, const MirrorRow *row);
 /* Does the backward of the row make the gradient `name` at that step? */

@@ -389,14 +389,16 @@ void mirror_flow_arrow(MirrorPen *p, const Pt *pt, int n, const MirrorLabel *l, 
 void mirror_draw_label(MirrorPen *p, const MirrorStrip *s, int r, bool back, double y, double h) {
     MirrorLabel l = mirror_label(p, s, r, back);
     Arena *a = p->c->arena;
+    mirror_label_gap(p, s, r, back, &y, &h);
     int lines = p->look.inlined ? l.n : 2 * l.n;
     double x = back ? p->backward : p->forward, lx = back ? x + MIRROR_LABEL : x - MIRROR_LABEL,
-           base = y + (h - p->look.line * (lines - 1)) / 2 + 4.3;
+           apart = p->look.apart,
+           base = y + (h - p->look.line * (lines - 1) - apart * (l.n - 1)) / 2 + 4.3;
     Align align = back ? ALIGN_LEFT : ALIGN_RIGHT;
     for (int i = 0; i < l.n; i++) {
         Run run[2] = {{l.line[i], REGULAR, ROLE_INK, false, false},
                       {arena_printf(a, "  %s", l.num[i]), REGULAR, ROLE_SECOND, false, false}};
-        double at = base + p->look.line * (p->look.inlined ? i : 2 * i);
+        double at = base + p->look.line * (p->look.inlined ? i : 2 * i) + apart * i;
         scene_begin(p->s, "label", arena_printf(a, "label-%s-%d-%d", s->to, r, back), l.tip[i]);
         scene_runs(p->s, (Pt){lx, at}, align, MIRROR_SIZE, run,
                    p->look.inlined && *l.num[i] ? 2 : 1);
@@ -603,7 +605,7 @@ double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e) 
             if (!k && !parts && fed != FED_NOT) mirror_flow_arrow(p, pt, 2, &l, f.top);
             if (k && !parts && back && l.n && e->back && fed != FED_NOT)
                 mirror_flow_arrow(p, up, 2, &l, e->b1.bottom);
-            mirror_draw_label(p, s, r - 1, k, at - gap, gap - mirror_rail_room(p, s, r - 1));
+            mirror_draw_label(p, s, r - 1, k, at - gap, gap);
         }
         scene_at(p->s, 0);
         if (r == 0) e->f0 = f;

@@ -9,6 +9,7 @@ typedef struct {
     double row, sub, edge, line; /* box, lower box, gap between boxes, line of a label */
     double tap, plus, next;      /* dot to first box, last box to plus, plus to the next dot */
     double fork;                 /* room for a line that leaves sideways */
+    double apart;                /* between what a label says of values that lie unlike */
     bool narrow;                 /* words in the gutter cut to bytes */
     bool terse;                  /* collectives do not say which values they move */
     bool inlined;                /* numbers on the line of the symbols */
@@ -72,7 +73,7 @@ struct MirrorLabel;
 void mirror_flow_arrow(MirrorPen *p, const Pt *pt, int n, const struct MirrorLabel *l, int to);
 /* When a row appears in a figure that builds up (scene_at): with the first of its steps. */
 int mirror_row_step(const MirrorRow *r, bool back);
-/* The label of what flows under row r, in the gap [y, y + h]. */
+/* The label of what flows under row r, in the gap [y, y + h] between two rows. */
 void mirror_draw_label(MirrorPen *p, const MirrorStrip *s, int r, bool back, double y, double h);
 
 /* Draws strips [first, first + n) from y: pieces of the stream with their circles, chains with
@@ -179,9 +180,13 @@ bool mirror_leaves(const MirrorPen *p, const MirrorStrip *s, int r);
 /* "Attention" */
 double mirror_title_width(const MirrorPen *p, const MirrorStrip *s);
 double mirror_edge_height(const MirrorPen *p, const MirrorStrip *s, int r);
-/* Of it, room under the label: where a chain beside others begins below, and for the fork to one,
- * or to what passes rows; where such a gradient is added, and others leave, for both. */
+/* Of it, room for what joins and leaves: where a chain beside others begins below, and for the fork
+ * to one, or to what passes rows; where backward a term is added, and others leave, for both. */
 double mirror_rail_room(const MirrorPen *p, const MirrorStrip *s, int r);
+/* From the gap under row r at *y, *h high, to where its label stands: between the row that makes
+ * what it tells (backward the sum above that) and the fork from which not all of it goes on. */
+void mirror_label_gap(const MirrorPen *p, const MirrorStrip *s, int r, bool back, double *y,
+                      double *h);
 enum {
     MIRROR_BREAK = 14,
     MIRROR_FORK = 20,

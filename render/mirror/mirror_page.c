@@ -10,12 +10,12 @@
 #include <math.h>
 #include <string.h>
 
-static const MirrorLook wide = {30, 24,    29,    14,    20,    38,   36,
-                                20, false, false, false, false, true, true};
-static const MirrorLook column = {28, 22,   27,    14,    20,    36,    36,
-                                  20, true, false, false, false, false, false};
-static const MirrorLook slide = {25, 20,    27,    14,   18,    31,    18,
-                                 12, false, false, true, false, false, false};
+static const MirrorLook wide = {30, 24,    29,    14,    20,    38,   36,  20,
+                                5,  false, false, false, false, true, true};
+static const MirrorLook column = {28, 22,   27,    14,    20,    36,    36,   20,
+                                  5,  true, false, false, false, false, false};
+static const MirrorLook slide = {25, 20,    27,    14,   18,    31,    18,   13,
+                                 0,  false, false, true, false, false, false};
 
 static bool is_op(const TraceCollective *c, const char *op) { return c->op && !strcmp(c->op, op); }
 
@@ -351,7 +351,8 @@ static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, Sh
     /* the weights stand under the strip: edges give way, more of them where there are several */
     if (preset == PRESET_A4 && !beside) p.look.edge -= n > 1 ? 5 : 2;
     if (preset == PRESET_A4 && !beside && n > 1)
-        p.look.row -= 5, p.look.sub -= 3, p.look.tap -= 4, p.look.plus -= 4, p.look.fork -= 4;
+        p.look.row -= 5, p.look.sub -= 3, p.look.tap -= 4, p.look.plus -= 4, p.look.fork -= 4,
+            p.look.apart -= 3;
     mirror_columns(&p, pr->margin, first, n);
     s->w = fmax(preset == PRESET_COLUMN ? pr->w : 760, ceil(p.right + pr->margin));
     /* letters of the same size */

@@ -342,6 +342,7 @@ void mirror_pass_piece(const Mirror *m, const MirrorStrip *whole, int lo, Mirror
         p->past[back] = ARENA_ARRAY(a, MirrorRead, MAX_PAST);
         p->n_past[back] = 0;
         p->in[back] = p->out[back] = p->far[back] = (MirrorCrossing){0, NULL};
+        p->read[back] = ARENA_ARRAY(a, MirrorRead, whole->n_read[back] + 1);
         for (int i = 0; i < whole->n_past[back] + whole->far[back].n; i++) {
             const int far = i - whole->n_past[back];
             MirrorRead q = far < 0 ? whole->past[back][i] : whole->far[back].read[far];
@@ -352,6 +353,7 @@ void mirror_pass_piece(const Mirror *m, const MirrorStrip *whole, int lo, Mirror
         for (int i = 0; i < whole->n_read[back]; i++) {
             MirrorRead q = whole->read[back][i];
             q.from -= lo, q.to -= lo;
+            p->read[back][i] = q;
             const bool made = q.from >= 0 && q.from < p->n, read = q.to >= 0 && q.to < p->n;
             const bool pill = by_pill(p, &q, back, !back);
             if (read && !made && !pill) keep(a, &p->in[back], &q);
@@ -365,6 +367,19 @@ void mirror_pass_piece(const Mirror *m, const MirrorStrip *whole, int lo, Mirror
     }
 }
 
+bool mirror_told_aside(const MirrorStrip *s, int r, const TraceValue *v) {
+    bool out = false;
+    for (int i = 0; i < s->out[1].n && r < s->n && s->row[r].kind == ROW_OPS; i++)
+        out |= s->out[1].read[i].from == r && s->out[1].read[i].v == v;
+    for (int i = 0; i < s->n_past[1] && out; i++)
+        out = s->past[1][i].from != r || s->past[1][i].v != v;
+    for (int i = 0; i < s->n_read[1] && out; i++) { /* the row above takes it up */
+        const MirrorRead *q = &s->read[1][i];
+        out = q->from != r || q->v != v || q->to < 0 || q->to >= r ||
+              neighbour(s, q->to, true) != r || added_behind(&s->row[q->to], q);
+    }
+    return out;
+}
 bool mirror_parts(const MirrorStrip *s, int r, bool back) {
     for (int i = 0; i < s->n_past[back]; i++)
         if (s->past[back][i].from == r) return true;

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { PLUS = 6, OUTER = 16, INNER = MIRROR_RAILS + 2 };
+enum { PLUS = 6, OUTER = 16, INNER = MIRROR_RAILS + 2, HEAD_AND_DOT = 12 };
 
 /* The row that takes up what the chain from row `from` on makes; -1: it is on another page. */
 static int join_of(const MirrorStrip *s, int from) {
@@ -153,11 +153,14 @@ static double centre(const MirrorPen *p, const Side *d) {
     return d->back ? p->backward : p->forward;
 }
 
-/* In the gap where the line leaves that of what row r makes: forward under it, backward above. */
+/* In the gap where the line leaves that of what row r makes: behind what the label tells, so
+ * forward above the row below, backward under the row above; the head of an arrow stands clear of
+ * its dot. */
 static double fork_y(const MirrorPen *p, const Side *d, int r) {
-    const double gap = p->look.fork / 2 + 3;
-    if (d->back) return d->at[r].y - gap - (mirror_sums(d->s, r) ? p->look.fork : 0);
-    return d->at[r + 1].y - gap - (mirror_breaks(d->s, r) ? MIRROR_BREAK : 0);
+    const double gap = fmax(p->look.fork / 2 + 3, HEAD_AND_DOT);
+    if (!d->back) return d->at[r + 1].y - gap - (mirror_breaks(d->s, r) ? MIRROR_BREAK : 0);
+    const MirrorPlace *above = &d->at[r - 1];
+    return (above->b.top < 0 ? above->f.y1 : above->b.y1) + gap;
 }
 /* The end at the row that reads it: beside its box (of two backward the lower), and the box. */
 typedef struct {

@@ -131,7 +131,7 @@ typedef struct {
 static void flow_end(MirrorPen *p, Flow f, double y, double h) {
     MirrorLabel l = mirror_label(p, f.s, f.row, f.back);
     if (f.pt) mirror_flow_arrow(p, f.pt, f.n, &l, f.to);
-    mirror_draw_label(p, f.s, f.row, f.back, y, h - mirror_rail_room(p, f.s, f.row));
+    mirror_draw_label(p, f.s, f.row, f.back, y, h);
 }
 
 /* A piece of the stream whose dot is at y; returns the y of its plus. */

@@ -275,6 +275,9 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
     MirrorLabel l = {0};
     bool done[MIRROR_FLOW] = {false};
     int n = mirror_flow(p->m, s, r, back, v, MIRROR_FLOW), groups = 0, partial = 0;
+    for (int i = back ? n : 0; i > 0; i--)
+        if (mirror_told_aside(s, r + 1, v[i - 1]))
+            memmove(v + i - 1, v + i, sizeof *v * (size_t)(n-- - i));
     const char *names[MIRROR_FLOW], *shapes[MIRROR_FLOW];
     l.summed = "";
     for (int i = 0; i < n; i++) {
@@ -470,13 +473,28 @@ double mirror_pill_width(const MirrorPen *p, const char *value, bool back) {
     return fmax(24, scene_width(p->s, 12.5, SEMIBOLD, mirror_value(p->m->g, value, back)) + 20);
 }
 
+/* Of a gap, the room at the row that makes what flows in it (over the label backward, where lines
+ * leave what the label tells) and at the row below. */
+typedef struct {
+    double over, under;
+} RailRoom;
+static RailRoom rail_room(const MirrorPen *p, const MirrorStrip *s, int r, bool back) {
+    const bool chain = mirror_forks(p->m, s, r),
+               leaves = mirror_parts(s, back ? r + 1 : r, back) ||
+                        mirror_leaves_alone(s, back ? r + 1 : r, back),
+               low = chain || (back ? mirror_sums(s, r + 1) : leaves);
+    return (RailRoom){back && leaves ? p->look.fork : 0,
+                      (mirror_breaks(s, r) ? MIRROR_BREAK : 0) + (low ? p->look.fork : 0)};
+}
 double mirror_rail_room(const MirrorPen *p, const MirrorStrip *s, int r) {
-    const bool leaves = mirror_parts(s, r + 1, true), sum = mirror_sums(s, r + 1),
-               fork = leaves || sum || mirror_parts(s, r, false) ||
-                      mirror_leaves_alone(s, r, false) || mirror_leaves_alone(s, r + 1, true) ||
-                      mirror_forks(p->m, s, r);
-    return (mirror_breaks(s, r) ? MIRROR_BREAK : 0) + (fork ? p->look.fork : 0) +
-           (leaves && sum ? p->look.fork : 0);
+    const RailRoom f = rail_room(p, s, r, false), b = rail_room(p, s, r, true);
+    return fmax(f.over + f.under, b.over + b.under);
+}
+void mirror_label_gap(const MirrorPen *p, const MirrorStrip *s, int r, bool back, double *y,
+                      double *h) {
+    const RailRoom room = rail_room(p, s, r, back);
+    *y += room.over;
+    *h -= room.over + room.under;
 }
 
 /* The room that rails of chains beside others take at the left of forward, and at the right of
@@ -497,8 +515,9 @@ static double rail_width(const Mirror *m, int first, int n, bool back) {
 
 double mirror_edge_height(const MirrorPen *p, const MirrorStrip *s, int r) {
     MirrorLabel f = mirror_label(p, s, r, false), b = mirror_label(p, s, r, true);
-    int n = (f.n > b.n ? f.n : b.n) * (p->look.inlined ? 1 : 2);
-    return p->look.edge + mirror_rail_room(p, s, r) + (n > 1 ? p->look.line * (n - 1) : 0);
+    const int n = f.n > b.n ? f.n : b.n, lines = n * (p->look.inlined ? 1 : 2);
+    return p->look.edge + mirror_rail_room(p, s, r) + (lines > 1 ? p->look.line * (lines - 1) : 0) +
+           (n > 1 ? p->look.apart * (n - 1) : 0);
 }
 
 const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line) {

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "render/graph/block_read.h"
+#include "render/graph/unlike.h"
 #include "render/mirror/mirror.h"
 #include "render/mirror/mirror_draw.h"
 #include "render/render.h"
@@ -239,10 +240,42 @@ static void dots_stand_behind_labels(void **state) {
     assert_true(dots > 20);
 }
 
+/* Of a ring of four ranks beside one of two, the step after the last hop is no other step, and the
+ * hops that the smaller has not are: steps are known by the results they make, the last by being
+ * the last. */
+static void the_last_hop_is_the_last(void **state) {
+    Ground *g = *state;
+    const Trace *t[2] = {plan_trace(g, "plans/41-llama3-8b-ring4-zigzag.yaml", ""),
+                         plan_trace(g, "plans/42-llama3-8b-usp.yaml", "")};
+    static const struct {
+        const char *label, *output;
+        bool unlike[2]; /* in the ring of four, in that of two */
+    } row[] = {{"without lse", "grad.layers.0.attn_merge.3", {false, false}},
+               {"without lse", "grad.layers.0.attn_merge.1", {false, false}},
+               {"without lse", "layers.0.attn_context", {false, false}},
+               {"merge", "layers.0.attn_merge.1", {false, false}},
+               {"merge", "layers.0.attn_merge.2", {true, false}},
+               {"merge", "layers.0.attn_merge.3", {false, false}}};
+    int held = 0;
+    for (int k = 0; k < 2; k++) {
+        ViewCall far = {.t = t[1 - k], .d = g->d, .arena = g->a},
+                 call = {.t = t[k], .d = g->d, .arena = g->a, .peer = &far};
+        for (int i = 0; i < t[k]->n_computes; i++)
+            for (size_t q = 0; q < sizeof row / sizeof *row; q++) {
+                const TraceCompute *c = &t[k]->computes[i];
+                if (strcmp(c->output, row[q].output) || strcmp(c->label, row[q].label)) continue;
+                held++;
+                if (unlike_compute(&call, 0, c) != row[q].unlike[k])
+                    fail_msg("plan %d: step %d (%s makes %s)", k, c->step, c->label, c->output);
+            }
+    }
+    assert_true(held == 8);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 static const struct CMUnitTest tests[] = {T(terms_are_added_behind), T(a_line_is_one_layout),
                                           T(a_collective_takes_its_label),
-                                          T(dots_stand_behind_labels)};
+                                          T(dots_stand_behind_labels), T(the_last_hop_is_the_last)};
 int main(void) {
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

@@ -28,12 +28,46 @@ static bool same_weights(const ViewCall *c, int64_t rank, const TraceCompute *x)
     }
     return true;
 }
+/* "attn_merge." of "attn_merge.3": how much of a name stands before the number of a hop; 0: none
+ * does. */
+static size_t before_number(const char *name) {
+    size_t n = strlen(name), k = n;
+    while (k > 0 && name[k - 1] >= '0' && name[k - 1] <= '9') k--;
+    return k > 0 && k < n && name[k - 1] == '.' ? k : 0;
+}
+static int64_t number_of(const char *name) {
+    int64_t n = 0;
+    for (const char *at = name + before_number(name); *at && n < INT32_MAX; at++)
+        n = 10 * n + (*at - '0');
+    return n;
+}
+static bool same_step(const TraceCompute *x, const TraceCompute *y) {
+    return y->pass == x->pass && text_same(y->op, x->op);
+}
+/* Does the step make the last of results that are numbered as the hops of a ring are? */
+static bool makes_last(const Trace *t, const TraceCompute *x) {
+    const size_t n = before_number(x->output);
+    for (int i = 0; i < t->n_computes && n; i++) {
+        const TraceCompute *y = &t->computes[i];
+        if (same_step(x, y) && before_number(y->output) == n && !strncmp(y->output, x->output, n) &&
+            number_of(y->output) > number_of(x->output))
+            return false;
+    }
+    return n > 0;
+}
 bool unlike_compute(const ViewCall *c, int64_t rank, const TraceCompute *x) {
     const Trace *t = other(c);
+    const size_t n = t ? before_number(x->output) : 0;
     if (t && !same_weights(c, rank, x)) return true;
     for (int i = 0; t && i < t->n_computes; i++) {
         const TraceCompute *y = &t->computes[i];
-        if (y->pass == x->pass && text_same(y->op, x->op) && text_same(y->output, x->output))
+        if (same_step(x, y) && text_same(y->output, x->output)) return false;
+    }
+    /* the last hop is the last, whatever its number: a ring of another size has it all the same */
+    for (int i = 0; n && makes_last(c->t, x) && i < t->n_computes; i++) {
+        const TraceCompute *y = &t->computes[i];
+        if (same_step(x, y) && before_number(y->output) == n && !strncmp(y->output, x->output, n) &&
+            makes_last(t, y))
             return false;
     }
     return t != NULL;

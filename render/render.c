@@ -219,28 +219,38 @@ static int leave_blanks(ViewCall *c, Scene **page, int n) {
                "this figure shows no %s to leave blank", c->o->quiz);
     return 0;
 }
-/* Over each half of a figure, the second of which begins at x, which plan it is of: "A" and "B" are
- * what `diff A B` says of them. */
-static void name_halves(const ViewCall *c, Scene *s, PresetKind preset, double x) {
-    const Trace *t[] = {c->t, c->peer->t};
-    double m = presets[preset].margin, size = fmax(14, s->min_size), from[] = {m, x + m, s->w + m};
+/* Over one of two figures which plan it is of: "A" and "B" are what `diff A B` says of them. */
+static void name_half(const ViewCall *c, Scene *s, PresetKind preset, bool second) {
+    const Trace *t = c->t, *other = c->peer->t;
+    double m = presets[preset].margin, size = fmax(14, s->min_size);
     scene_lower(s, 2 * size);
-    scene_begin(s, "title", "halves", NULL);
-    bool same = text_same(t[0]->plan, t[1]->plan);
-    for (int i = 0; i < 2; i++) {
-        const char *hash = same && t[i]->hash ? t[i]->hash : NULL;
-        const char *word =
-            arena_printf(s->arena, "%s: plan %s%s%.8s", i ? "B" : "A", t[i]->plan ? t[i]->plan : "",
-                         hash ? " · " : "", hash ? hash : "");
-        double w = from[i + 1] - from[i] - m;
-        scene_text(s, from[i], 2 * size, (TextLook){ALIGN_LEFT, size, SEMIBOLD, ROLE_SECOND},
-                   scene_fit(s, word, w, size, SEMIBOLD));
-    }
+    const char *hash = text_same(t->plan, other->plan) && t->hash ? t->hash : NULL;
+    const char *word = arena_printf(s->arena, "%s: plan %s%s%.8s", second ? "B" : "A",
+                                    t->plan ? t->plan : "", hash ? " · " : "", hash ? hash : "");
+    scene_begin(s, "title", "half", NULL);
+    scene_text(s, m, 2 * size, (TextLook){ALIGN_LEFT, size, SEMIBOLD, ROLE_SECOND},
+               scene_fit(s, word, s->w - 2 * m, size, SEMIBOLD));
     scene_end(s);
 }
-/* Puts each page of the other plan's figure at the right of ours, which is n pages; where one has
- * more, those stand alone. Returns how many there are then, 0 and a diagnostic for an empty figure.
- */
+/* Over both what tells them apart. */
+static void tell_difference(const ViewCall *c, Scene *s, PresetKind preset) {
+    enum { LINES = 3 };
+    const double m = presets[preset].margin, size = fmax(16, s->min_size);
+    const char *line[LINES];
+    if (!c->o->difference) return;
+    const int n =
+        scene_wrap(s, c->o->difference, (TextColumn){s->w - 2 * m, size, BOLD, LINES, NULL}, line);
+    scene_lower(s, (n + 0.4) * 1.3 * size);
+    scene_begin(s, "title", "difference", NULL);
+    for (int i = 0; i < n; i++)
+        scene_text(s, m, (1.4 + 1.3 * i) * size, (TextLook){ALIGN_LEFT, size, BOLD, ROLE_INK},
+                   line[i]);
+    scene_end(s);
+    s->title = arena_printf(s->arena, "%s: %s", c->o->difference, s->title);
+}
+/* Puts each page of the other plan's figure at the right of ours, which is n pages, slides under
+ * each other: two beside would have letters of half the size; where one has more, those stand
+ * alone. Returns how many there are then, 0 and a diagnostic for an empty figure. */
 static int pages_beside(const ViewCall *c, const struct View *v, Scene **page, int n) {
     enum { GAP = 20 };
     Scene *second[VIEW_MAX_PAGES];
@@ -250,9 +260,11 @@ static int pages_beside(const ViewCall *c, const struct View *v, Scene **page, i
     for (int i = 0; i < m; i++) {
         int px = second[i]->px_width;
         if (i < n) {
-            double x = page[i]->w + GAP;
-            scene_beside(page[i], second[i], GAP);
-            name_halves(c, page[i], preset, x);
+            name_half(c, page[i], preset, false);
+            name_half(c->peer, second[i], preset, true);
+            if (preset == PRESET_SLIDE) scene_under(page[i], second[i], GAP);
+            else scene_beside(page[i], second[i], GAP);
+            tell_difference(c, page[i], preset);
         } else page[i] = second[i];
         if (preset != PRESET_A4) continue;
         figure_a4(page[i]); /* both on one sheet */

@@ -272,10 +272,39 @@ static void the_last_hop_is_the_last(void **state) {
     assert_true(held == 8);
 }
 
+/* What tells two plans apart stands over the figure of both, as whoever asks says it; and slides,
+ * which have room for one figure, stand under each other with letters of their size. */
+static void two_plans_say_what_differs(void **state) {
+    Ground *g = *state;
+    static const char *const preset[] = {"column", "slide", "a4"};
+    const char *says = "7 differences. B against A, of a rank: less sent", *report;
+    for (int k = 0; k < 3; k++) {
+        RenderOptions o = {.view = "block",
+                           .rank = -1,
+                           .layer = -1,
+                           .preset = preset[k],
+                           .with = plan_trace(g, "plans/42-llama3-8b-usp.yaml", ""),
+                           .difference = says};
+        Scene *page[VIEW_MAX_PAGES];
+        const Trace *t = plan_trace(g, "plans/41-llama3-8b-ring4-zigzag.yaml", "");
+        assert_true(render_pages(t, g->d, &o, g->a, page) > 0);
+        const Scene *s = page[0];
+        int said = 0;
+        for (int i = 0; i < s->n_marks; i++)
+            said += s->marks[i].kind == MARK_TEXT && s->marks[i].n_run &&
+                    !strcmp(s->marks[i].run[0].s, says);
+        assert_int_equal(said, 1);
+        assert_non_null(strstr(s->title, says));
+        if (k < 2 && scene_lint(s, g->a, &report)) fail_msg("%s: %s", preset[k], report);
+        if (k == 1 && (s->px_width > 1920 || 12 * s->px_width / s->w < 24))
+            fail_msg("a slide of two plans: %d px for %g units", s->px_width, s->w);
+    }
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-static const struct CMUnitTest tests[] = {T(terms_are_added_behind), T(a_line_is_one_layout),
-                                          T(a_collective_takes_its_label),
-                                          T(dots_stand_behind_labels), T(the_last_hop_is_the_last)};
+static const struct CMUnitTest tests[] = {
+    T(terms_are_added_behind),   T(a_line_is_one_layout),     T(a_collective_takes_its_label),
+    T(dots_stand_behind_labels), T(the_last_hop_is_the_last), T(two_plans_say_what_differs)};
 int main(void) {
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

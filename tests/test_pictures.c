@@ -995,11 +995,12 @@ static void frames_of_a_ring(void **state) {
     assert_true(page[0]->w > page[0]->h);
     arena_free(a);
 }
-/* Where in a scene the text begins; -1: nowhere. */
-static double text_at(const Scene *s, const char *text) {
+/* Where in a scene the text begins, from the left or (down) from above; -1: nowhere. */
+static double text_at(const Scene *s, const char *text, bool down) {
     for (int i = 0; i < s->n_marks; i++) {
         const Mark *m = &s->marks[i];
-        if (m->kind == MARK_TEXT && m->n_run == 1 && !strcmp(m->run->s, text)) return m->x;
+        if (m->kind == MARK_TEXT && m->n_run == 1 && !strcmp(m->run->s, text))
+            return down ? m->y : m->x;
     }
     return -1;
 }
@@ -1032,8 +1033,9 @@ static void two_plans_are_named(void **state) {
             Scene *page[32];
             o.preset = presets[k];
             assert_true(render_pages(r[0].t, r[0].d, &o, a, page) > 0);
-            double mid = page[0]->w / 2, left = text_at(page[0], own),
-                   right = text_at(page[0], other);
+            const bool down = k == 2; /* slides stand under each other */
+            double mid = (down ? page[0]->h : page[0]->w) / 2, left = text_at(page[0], own, down),
+                   right = text_at(page[0], other, down);
             if (!(left >= 0 && left < mid && right > mid))
                 fail_msg("%s, %s: '%s' at %g, '%s' at %g", o.view, o.preset, own, left, other,
                          right);

@@ -21,22 +21,23 @@ typedef struct {
 } PlanOthers;
 
 typedef struct RenderOptions {
-    const char *view;      /* "block", "timeline", ...; NULL: the first */
-    const char *preset;    /* "wide" (default), "column", "slide", "a4" */
-    const char *theme;     /* "light" (default), "dark", "print" */
-    int64_t rank;          /* focus rank; -1: first */
-    int64_t layer;         /* -1: the first */
-    const char *part;      /* "attention", "mlp", NULL: all */
-    const char *part_hint; /* where nobody knew it: a name that is near, or words; or NULL */
-    const char *pass;      /* "forward", "backward", "both" or NULL: what there is */
-    bool measured;         /* timeline: what was measured on the rank, beside the model */
-    const Trace *with;     /* another plan's trace, drawn at the right of the first; NULL: none */
-    int64_t page;          /* which page of several, from 1; 0: the first, in a PDF all */
-    int *pages;            /* told how many the figure has; NULL: nobody asks */
-    bool build;            /* one step after the other: in a PDF a page each, an SVG plays */
-    const char *quiz;      /* what is left blank (quiz_names), with a key behind; NULL: nothing */
-    int width_px;          /* PNG width; 0: 1600 (column: 900) */
-    int columns;           /* of text: 60 to 80; 0: 80 */
+    const char *view;       /* "block", "timeline", ...; NULL: the first */
+    const char *preset;     /* "wide" (default), "column", "slide", "a4" */
+    const char *theme;      /* "light" (default), "dark", "print" */
+    int64_t rank;           /* focus rank; -1: first */
+    int64_t layer;          /* -1: the first */
+    const char *part;       /* "attention", "mlp", NULL: all */
+    const char *part_hint;  /* where nobody knew it: a name that is near, or words; or NULL */
+    const char *pass;       /* "forward", "backward", "both" or NULL: what there is */
+    bool measured;          /* timeline: what was measured on the rank, beside the model */
+    const Trace *with;      /* another plan's trace, drawn beside the first; NULL: none */
+    const char *difference; /* what tells the two apart, for their title; NULL: nobody says */
+    int64_t page;           /* which page of several, from 1; 0: the first, in a PDF all */
+    int *pages;             /* told how many the figure has; NULL: nobody asks */
+    bool build;             /* one step after the other: in a PDF a page each, an SVG plays */
+    const char *quiz;       /* what is left blank (quiz_names), with a key behind; NULL: nothing */
+    int width_px;           /* PNG width; 0: 1600 (column: 900) */
+    int columns;            /* of text: 60 to 80; 0: 80 */
     const Trace *
         beside; /* errors: a run to compare with, of the same model on the same ranks; NULL: none */
     bool beside_planted; /* that run is the same plan without the mistake it plants */

@@ -172,10 +172,11 @@ int scene_wrap(Scene *s, const char *text, TextColumn c, const char **line);
 /* The text, cut with an ellipsis to width w. */
 const char *scene_fit(Scene *s, const char *text, double w, double size, int weight);
 
-/* Puts figure b, whose scale is 1, at the right of s, `gap` units away; b is used up (its points
- * are moved). s gets both titles and descriptions. */
+/* Puts figure b at the right of s, or under it, `gap` units away, both in their own size; b is used
+ * up (its points are moved). s gets both titles and descriptions. */
 void scene_beside(Scene *s, const Scene *b, double gap);
-/* Moves all of a figure whose scale is 1 down by `by` units, and makes its page as much longer. */
+void scene_under(Scene *s, const Scene *b, double gap);
+/* Moves all of a figure down by `by` units, and makes it as much longer; it has its own size. */
 void scene_lower(Scene *s, double by);
 
 /* What a mark covers, its outline included. Text: from the ascent to the descent of its letters. */

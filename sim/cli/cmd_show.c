@@ -360,7 +360,8 @@ int cmd_draw(Cli *c) {
 
 /* ---- diff ---- */
 /* The view of both plans side by side; the exit code is that of `diff` without one. */
-static bool draw_two(Cli *c, const Trace *x, const Trace *y, const RenderView *view) {
+static bool draw_two(Cli *c, const Trace *x, const Trace *y, const RenderView *view,
+                     const char *difference) {
     const Format *f = &draw_formats[0];
     if (!choose_format(c, &f) || !picture_options(c, f)) return false;
     if (f->format == FORMAT_CHROME || f->format == FORMAT_JSON ||
@@ -378,6 +379,7 @@ static bool draw_two(Cli *c, const Trace *x, const Trace *y, const RenderView *v
                        .part = c->o.part,
                        .pass = c->o.pass,
                        .with = y,
+                       .difference = difference,
                        .page = c->o.page,
                        .width_px = c->o.width > 65536 ? 65536 : (int)c->o.width};
     part_resolve(c->arena, x, view, &r);
@@ -434,17 +436,19 @@ int cmd_diff(Cli *c) {
     Table t = table_diff(c, x, y, false);
     const char *what;
     diff_records(c, x, y, &t, &what);
-    if (view && !draw_two(c, x, y, view)) return 2;
+    const char *apart =
+        t.n_rows ? arena_printf(c->arena, "%d difference%s. %s", t.n_rows, t.n_rows == 1 ? "" : "s",
+                                table_diff_verdict(x, y, c->arena))
+                 : arena_printf(c->arena, "no difference%s", what);
+    if (view && !draw_two(c, x, y, view, apart)) return 2;
     if (view) return cli_worse(t.n_rows ? 1 : 0, cli_worse(a.exit, b.exit));
     bool text = strcmp(c->format, "text") == 0;
-    if (t.n_rows)
-        str_addf(&t.notes, "%d difference%s. %s\n", t.n_rows, t.n_rows == 1 ? "" : "s",
-                 table_diff_verdict(x, y, c->arena));
+    if (t.n_rows) str_addf(&t.notes, "%s\n", apart);
     if (json) document_table(c, &t, a.d, b.d);
     else if (t.n_rows || !text) {
         Table shown = diff_shown(c, x, y, &t);
         show_folded(c, &shown, NULL);
-    } else if (!c->o.quiet) str_addf(&c->text, "no difference%s\n", what);
+    } else if (!c->o.quiet) str_addf(&c->text, "%s\n", apart);
     return cli_worse(t.n_rows ? 1 : 0, cli_worse(a.exit, b.exit));
 }
 

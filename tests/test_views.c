@@ -1321,6 +1321,28 @@ static void layers_are_said(void **state) {
     }
 }
 
+/* Where lines of a timeline are drawn wider than the scale that they share, the subtitle says by
+ * how much at most, and does not call it one scale. */
+static void subtitles_say_the_scales(void **state) {
+    (void)state;
+    static const char *const plans[] = {"plans/34-llama4-scout-torchtitan.yaml",
+                                        "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml"};
+    int wide = 0;
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        Arena *a = arena_new();
+        PlanRun r = run_file(a, plans[i], &(PipelineOptions){.threads = 1, .events = true});
+        RenderOptions o = options("timeline");
+        const char *words = picture(a, r.t, &o, FORMAT_SVG);
+        int most = 1, n;
+        for (const char *x = strstr(words, "· drawn "); x; x = strstr(x + 1, "· drawn "))
+            if (sscanf(x, "· drawn %d× as wide", &n) == 1 && n > most) most = n;
+        wide += most > 1;
+        if (most > 1) says(words, arena_printf(a, "to %d× as wide, as each says", most));
+        says_not(words, "at one scale");
+        arena_free(a);
+    }
+    assert_true(wide > 0);
+}
 /* Ranks that hold the same to the last digit that is printed are one line; it says how far they are
  * apart. What the lines of DDP and ZeRO count, the figure says. */
 static void memory_says_each_line_once(void **state) {
@@ -1753,6 +1775,7 @@ int main(void) {
         cmocka_unit_test(parts_of_rulers),
         cmocka_unit_test(biases_are_called_so),
         cmocka_unit_test(layers_are_said),
+        cmocka_unit_test(subtitles_say_the_scales),
         cmocka_unit_test(memory_says_each_line_once),
         cmocka_unit_test(memory_names_who_and_what),
         cmocka_unit_test(a_peak_before_gradients),

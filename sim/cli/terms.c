@@ -282,7 +282,7 @@ const Term cli_terms[] = {
     {"PASS", TERM_WORD, "FAIL SUSPECT",
      "what a check says of one value. PASS: the error is within what rounding can do. FAIL: no "
      "order of summation could give this error. SUSPECT: in between; it fails with --strict."},
-    {"follows", TERM_WORD, NULL,
+    {"follows", TERM_WORD, "after",
      "in the view `errors`: a right step on a wrong input, so that its result is wrong because of "
      "it."},
     {"level", TERM_WORD, "levels",

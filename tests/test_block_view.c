@@ -868,6 +868,7 @@ static int64_t named_on_ways(const char *text) {
                     size_t n = strlen(w->name);
                     if (strncmp(p, w->name, n) || p[-1] != ' ') continue;
                     const char *more = p + n + strspn(p + n, " \n");
+                    if (!strncmp(more, "again ", 6)) more += 6; /* by the backward pass */
                     bool several = !strncmp(more, "×", strlen("×"));
                     sum += layers * (several ? strtoll(more + strlen("×"), NULL, 10) : 1);
                 }

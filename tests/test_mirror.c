@@ -301,10 +301,29 @@ static void two_plans_say_what_differs(void **state) {
     }
 }
 
+/* Boxes with one word for one value say what each makes of it. */
+static void namesakes_say_what_they_make(void **state) {
+    Ground *g = *state;
+    RenderOptions o = {.view = "block", .rank = -1, .layer = -1, .pass = "forward"};
+    const Trace *t = plan_trace(g, "plans/54-deepseek-v3-latent-ring4.yaml", "");
+    Scene *page[VIEW_MAX_PAGES];
+    int said = 0, all = 0;
+    assert_true(render_pages(t, g->d, &o, g->a, page) > 0);
+    for (int i = 0; i < page[0]->n_marks; i++) {
+        const Mark *m = &page[0]->marks[i];
+        if (m->kind != MARK_TEXT || !m->n_run) continue;
+        said += !strcmp(m->run[0].s, "split: kv_c") || !strcmp(m->run[0].s, "split: k_pe");
+        all += strchr(m->run[0].s, ':') && !strncmp(m->run[0].s, "split", 5);
+    }
+    assert_int_equal(said, 2);
+    assert_int_equal(all, 2);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 static const struct CMUnitTest tests[] = {
-    T(terms_are_added_behind),   T(a_line_is_one_layout),     T(a_collective_takes_its_label),
-    T(dots_stand_behind_labels), T(the_last_hop_is_the_last), T(two_plans_say_what_differs)};
+    T(terms_are_added_behind),      T(a_line_is_one_layout),     T(a_collective_takes_its_label),
+    T(dots_stand_behind_labels),    T(the_last_hop_is_the_last), T(two_plans_say_what_differs),
+    T(namesakes_say_what_they_make)};
 int main(void) {
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

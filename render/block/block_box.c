@@ -3,8 +3,8 @@
  * the trace; cut short only where the tooltip has it all. */
 #include "render/furniture/hexagon.h"
 #include "render/block/block_draw.h"
-#include "render/graph/grads.h"
 #include "base/text.h"
+#include "render/graph/grads.h"
 #include "render/graph/unlike.h"
 #include <math.h>
 #include <string.h>
@@ -34,6 +34,20 @@ static bool is_adjoint(const TraceCompute *c) {
     const bool sum = c->n_inputs > 1 && text_same(c->inputs[0], c->output);
     return back && subject_is_gradient(c->makes) && !sum;
 }
+/* Does another box begin with the same words for the same value? Then neither word says which part
+ * of it is whose. */
+static bool has_namesake(const BlockGraph *g, const BlockNode *n) {
+    for (int i = 0; i < g->n && n->n_in == 1; i++) {
+        const BlockNode *o = &g->node[i];
+        if (o == n || o->kind != NODE_OP || o->alias != i || o->strip != n->strip || !o->n_in)
+            continue;
+        if (block_real(g, o->in[0]) == block_real(g, n->in[0]) && o->n_in == n->n_in &&
+            text_same(o->op[0].c->label, n->op[0].c->label) &&
+            !text_same(o->op[0].c->output, n->op[0].c->output))
+            return true;
+    }
+    return false;
+}
 
 const char *block_op_name(const BlockGraph *g, const BlockNode *n, const BlockOp *op) {
     Arena *a = g->arena;
@@ -48,6 +62,9 @@ const char *block_op_name(const BlockGraph *g, const BlockNode *n, const BlockOp
     }
     if (is_plus(op) && op->n_param) label = "+ bias";
     if (op->only) return arena_printf(a, "%s on %s", label, op->only);
+    if (op == n->op && n->twin < 0 && !op->n_param && op->c->makes.role != OF_GRADIENT &&
+        has_namesake(g, n))
+        return arena_printf(a, "%s: %s", label, words_leaf(op->c->output));
     /* heads: what an op without weights reads per head */
     const TraceValue *v = n->n_in && !op->n_param ? g->node[n->in[0]].out : NULL;
     if (block_same_shape(g, v, n->out) && op->c->makes.role == OF_GRADIENT)

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "render/furniture/words.h"
+#include "render/memory/memory.h"
 #include "render/render.h"
 #include "support/records.h"
 #include "support/support.h"
@@ -429,11 +430,17 @@ static void side_by_side(const Page *p, char **m) {
         n += same(coll_word(p->t->collectives[i].op)->name, m[1]);
     if (atoll(m[2]) > n || atoll(m[2]) < 2) is_count(p, m[2], n);
 }
-/* "AllGather k, v ×2": one of each value, and as many as there are at least. */
+/* "AllGather k, v ×2": one of each value, and as many as there are at least. A ring's first hop may
+ * stand for all: "Shift k, v ×6" on four ranks. */
 static void of_values(const Page *p, char **m) {
-    int64_t values = 1;
+    int64_t values = 1, hops = 1, at;
     for (const char *q = m[2]; *q; q++) values += *q == ',';
-    is_count(p, m[6], values);
+    for (int i = 0; i < p->t->n_collectives; i++) {
+        const TraceCollective *c = &p->t->collectives[i];
+        if (same(c->op, "shift") && same(coll_word(c->op)->name, m[1]))
+            hops = axis(p, c->axis, &at) - 1;
+    }
+    is_count(p, m[6], atoll(m[6]) == values ? values : values * hops);
     side_by_side(p, (char *[]){m[0], m[1], m[6]});
 }
 /* "slice ×3" */
@@ -670,9 +677,35 @@ static void lines_drawn(const Page *p, char **m) {
     int n = 0;
     for (int i = 0; i < p->s->n_groups; i++) n += !strcmp(p->s->groups[i].what, "line");
     if (p->pages == 1) is_count(p, m[1], n);
+    if (!*m[4] || p->pages > 1) return;
+    int wide = 0, least = 1 << 30, most = 1; /* lines that say how wide they are drawn */
+    for (int i = 0; i < p->s->n_marks; i++)
+        for (int k = 0; k < p->s->marks[i].n_run; k++) {
+            const char *said = strstr(p->s->marks[i].run[k].s, "drawn ");
+            int times = said ? atoi(said + strlen("drawn ")) : 0;
+            if (!times || strstr(said, " to ")) continue;
+            wide++;
+            least = times < least ? times : least, most = times > most ? times : most;
+        }
+    is_count(p, m[4], wide < n ? 1 : least);
+    is_count(p, m[5], most);
 }
 
 /* ---- memory ---- */
+/* Where most lives beside gradients, on some rank. */
+static void most_beside(const Page *p, char **m) {
+    bool right = false;
+    for (int64_t r = 0; r < p->t->ranks && !right; r++) {
+        MemCourse c;
+        int64_t most = -1;
+        int step = -1;
+        if (!memory_course(p->a, p->t, r, &c)) continue;
+        for (int i = 0; i < c.n_steps; i++)
+            if (c.live[i] - c.grad[i] > most) step = i, most = c.live[i] - c.grad[i];
+        right = step == atoi(m[1]);
+    }
+    if (!right) wrong(p, m[0], "no rank has most there");
+}
 static void at_peak(const Page *p, char **m) {
     int64_t most = 0, ranks = 0;
     for (int64_t r = 0; r < p->t->ranks; r++) {
@@ -1176,13 +1209,14 @@ static const Phrase phrases[] = {
     {"timeline", "% of communication is hidden", hidden_only},
     {"timeline", "one of # classes", nothing_more},
     {"timeline", "all # ranks run", all_ranks},
-    {"timeline", "# lines at one scale", lines_drawn},
+    {"timeline", "# lines( at one scale|( per page)?, drawn #× to #× as wide)", lines_drawn},
     {"memory",
      "(Each of # ranks|The fullest rank, #,|Each of the # fullest ranks( \\([^)]*\\))?) holds @ at "
      "the peak",
      at_peak},
     {"memory", "([^ ]+) GB = @", capacity},
     {"memory", "# ahead", prefetched},
+    {"memory", "the peak is at step #, which has most", most_beside},
     {"memory", "does not fit: \\+@", too_much},
     {"mesh", "# ranks: rank # is in # groups", in_groups_of},
     {"mesh", "# ranks in # bars?: where rank # sits", in_bars},

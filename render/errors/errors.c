@@ -10,18 +10,8 @@
 
 static bool wrong(ErrState s) { return s >= ERR_FIRST; }
 
-/* The collective that makes what step `step` does, with others or alone; NULL: none does. */
-static const TraceCollective *carried(const Trace *t, int step) {
-    for (int i = 0; i < t->n_collectives; i++) {
-        const TraceCollective *c = &t->collectives[i];
-        if (c->step == step) return c;
-        for (int k = 0; k < c->n_with; k++)
-            if (c->with[k] == step) return c;
-    }
-    return NULL;
-}
 static const char *how_made(const Trace *t, int step) {
-    const TraceCollective *c = step < 0 ? NULL : carried(t, step);
+    const TraceCollective *c = step < 0 ? NULL : trace_collective_of(t, step);
     const CollWord *w = c ? coll_word(c->op) : NULL;
     if (c) return w ? w->name : c->op;
     for (int i = 0; i < t->n_moves; i++)

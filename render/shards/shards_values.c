@@ -305,16 +305,6 @@ static int stack_rows(ShardPen *p, Row *row) {
     }
     return n;
 }
-/* The collective that makes what a step makes: its own, or that of the unit it travels with. */
-static const TraceCollective *collective_of(const Trace *t, int step) {
-    for (int i = 0; i < t->n_collectives; i++) {
-        const TraceCollective *c = &t->collectives[i];
-        bool with = c->step == step;
-        for (int k = 0; k < c->n_with; k++) with |= c->with[k] == step;
-        if (with) return c;
-    }
-    return NULL;
-}
 static const char *coll_name(const TraceCollective *c) {
     const CollWord *w = coll_word(c->op);
     return w ? w->name : c->op;
@@ -327,7 +317,7 @@ typedef struct {
 } Moved;
 enum { UNKNOWN = -2 };
 static Moved moved_by(Arena *a, const Trace *t, const TraceValue *v) {
-    const TraceCollective *c = v->step < 0 ? NULL : collective_of(t, v->step);
+    const TraceCollective *c = v->step < 0 ? NULL : trace_collective_of(t, v->step);
     if (c) return (Moved){coll_name(c), c, c->step == v->step ? c->value_step : UNKNOWN};
     for (int i = 0; i < t->n_moves; i++) {
         const TraceLocalMove *m = &t->moves[i];

@@ -10,16 +10,6 @@ static const TraceCompute *compute_of(const Trace *t, const TraceMeasured *m) {
             return &t->computes[i];
     return NULL;
 }
-/* The record of a step: its own, or of what travels with it. */
-static const TraceCollective *collective_of(const Trace *t, int step) {
-    for (int i = 0; i < t->n_collectives; i++) {
-        const TraceCollective *c = &t->collectives[i];
-        if (c->step == step) return c;
-        for (int k = 0; k < c->n_with; k++)
-            if (c->with[k] == step) return c;
-    }
-    return NULL;
-}
 /* What one record stands for is one event. */
 static void add(Trace *t, int *cap, const TraceMeasured *m, TraceEvent e) {
     TraceEvent *last = t->n_events ? &t->events[t->n_events - 1] : NULL;
@@ -63,7 +53,7 @@ Trace *timeline_measured(const Trace *t, Arena *arena, int64_t rank) {
     for (int i = 0; i < t->n_measured; i++) {
         const TraceMeasured *m = &t->measured[i];
         if (m->rank != rank) continue;
-        const TraceCollective *c = collective_of(t, m->step);
+        const TraceCollective *c = trace_collective_of(t, m->step);
         const TraceCompute *k = c ? NULL : compute_of(t, m);
         if (c)
             add(own, &cap, m,

@@ -54,6 +54,15 @@ const TraceParam *trace_param(const Trace *t, const char *name) {
         if (named(&t->params[i], name)) return &t->params[i];
     return NULL;
 }
+const TraceCollective *trace_collective_of(const Trace *t, int step) {
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (c->step == step) return c;
+        for (int k = 0; k < c->n_with; k++)
+            if (c->with[k] == step) return c;
+    }
+    return NULL;
+}
 const char *trace_unit(const Trace *t, int i) {
     const TraceCompute *c = &t->computes[i];
     int way = c->pass == PHASE_BACKWARD || c->pass == PHASE_GRADIENTS ? -1 : 1;

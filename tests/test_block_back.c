@@ -13,41 +13,15 @@
 #include "render/graph/block_read.h"
 #include "render/render.h"
 #include "render/scene/scene.h"
+#include "support/ground.h"
 #include "support/plan_lines.h"
-#include "support/support.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct {
-    Arena *a;
-    Diags *d;
-} Ground;
-
-static int setup(void **state) {
-    Arena *a = arena_new();
-    Ground *g = ARENA_NEW(a, Ground);
-    *g = (Ground){a, diags_new(a)};
-    *state = g;
-    return 0;
-}
-static int teardown(void **state) {
-    Ground *g = *state;
-    arena_free(g->a);
-    return 0;
-}
-
-/* The shape-only trace of a shipped plan. */
 static const Trace *plan_trace(Ground *g, const char *file) {
-    size_t n;
-    char *text = file_read(g->a, g->d, file, 1 << 20, (Loc){0}, &n);
-    assert_non_null(text);
-    PlanRun r = plan_run_with(g->a, file, arena_printf(g->a, "%.*s\n", (int)n, text),
-                              &(PipelineOptions){0});
-    if (!r.t) run_print(&r);
-    assert_non_null(r.t);
-    return r.t;
+    return ground_trace(g, file, "", false);
 }
 
 static RenderOptions options(const char *pass, const char *preset) {
@@ -308,7 +282,7 @@ static void adjoints_have_primes(void **state) {
     }
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, ground_new, ground_gone)
 static const struct CMUnitTest tests[] = {T(bars_hatch_what_is_pending), T(merges_have_boxes),
                                           T(titles_count_hexagons), T(words_stay_in_hexagons),
                                           T(adjoints_have_primes)};

@@ -14,45 +14,16 @@
 #include "render/mirror/mirror.h"
 #include "render/render.h"
 #include "render/scene/scene.h"
+#include "support/ground.h"
 #include "support/plan_lines.h"
-#include "support/support.h"
 #include "trace/collectives.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct {
-    Arena *a;
-    Diags *d;
-} Ground;
-
-static int setup(void **state) {
-    Arena *a = arena_new();
-    Ground *g = ARENA_NEW(a, Ground);
-    *g = (Ground){a, diags_new(a)};
-    *state = g;
-    return 0;
-}
-static int teardown(void **state) {
-    Ground *g = *state;
-    arena_free(g->a);
-    return 0;
-}
-
-/* The shape-only trace of a shipped plan; `more` is added to its text. */
-static const Trace *trace_of(Ground *g, const char *file, const char *more, bool events) {
-    size_t n;
-    char *text = file_read(g->a, g->d, file, 1 << 20, (Loc){0}, &n);
-    assert_non_null(text);
-    PlanRun r = plan_run_with(g->a, file, arena_printf(g->a, "%.*s\n%s", (int)n, text, more),
-                              &(PipelineOptions){.events = events});
-    if (!r.t) run_print(&r);
-    assert_non_null(r.t);
-    return r.t;
-}
 static const Trace *plan_trace(Ground *g, const char *file, const char *more) {
-    return trace_of(g, file, more, false);
+    return ground_trace(g, file, more, false);
 }
 
 static RenderOptions options(const char *view) {
@@ -683,7 +654,7 @@ static void every_view_is_red_at_the_place(void **state) {
             Scene *page[VIEW_MAX_PAGES];
             if (!bug[i].view[k / 4]) continue;
             RenderOptions o = options(bug[i].view[k / 4]);
-            const Trace *t = trace_of(g, bug[i].file, "", true);
+            const Trace *t = ground_trace(g, bug[i].file, "", true);
             o.preset = sizes[k % 4];
             int n = render_pages(t, g->d, &o, g->a, page), flags = 0;
             assert_true(n > 0);
@@ -1693,7 +1664,7 @@ static void slides_tell_of_norms(void **state) {
                {"plans/20-llama3-8b-fsdp-tp.yaml", 0},
                {"plans/33-qwen3-30b-a3b-ep.yaml", 2}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        const Trace *t = trace_of(g, row[i].file, "", true);
+        const Trace *t = ground_trace(g, row[i].file, "", true);
         RenderOptions o = options("overview");
         o.preset = "slide";
         const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG)), *report;
@@ -2124,7 +2095,7 @@ static void few_lines_stand_beside(void **state) {
     }
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, ground_new, ground_gone)
 static const struct CMUnitTest tests[] = {T(edges_are_records),
                                           T(nothing_is_left_out),
                                           T(experts_and_sums_have_keys),

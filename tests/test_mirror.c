@@ -13,38 +13,13 @@
 #include "render/mirror/mirror.h"
 #include "render/mirror/mirror_draw.h"
 #include "render/render.h"
-#include "support/support.h"
+#include "support/ground.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-typedef struct {
-    Arena *a;
-    Diags *d;
-} Ground;
-
-static int setup(void **state) {
-    Arena *a = arena_new();
-    Ground *g = ARENA_NEW(a, Ground);
-    *g = (Ground){a, diags_new(a)};
-    *state = g;
-    return 0;
-}
-static int teardown(void **state) {
-    Ground *g = *state;
-    arena_free(g->a);
-    return 0;
-}
-
-static const Trace *plan_trace(Ground *g, const char *file, const char *more) {
-    size_t n;
-    char *text = file_read(g->a, g->d, file, 1 << 20, (Loc){0}, &n);
-    assert_non_null(text);
-    PlanRun r = plan_run_with(g->a, file, arena_printf(g->a, "%.*s\n%s", (int)n, text, more),
-                              &(PipelineOptions){0});
-    if (!r.t) run_print(&r);
-    assert_non_null(r.t);
-    return r.t;
+static const Trace *plan_trace(Ground *g, const char *file) {
+    return ground_trace(g, file, "", false);
 }
 static const Mirror *mirror_of(Ground *g, const Trace *t) {
     RenderOptions *o = ARENA_NEW(g->a, RenderOptions);
@@ -91,7 +66,7 @@ static void terms_are_added_behind(void **state) {
     Ground *g = *state;
     int held = 0, sums = 0;
     for (int i = 0; i < N_FILES; i++) {
-        const Mirror *m = mirror_of(g, plan_trace(g, file[i], ""));
+        const Mirror *m = mirror_of(g, plan_trace(g, file[i]));
         for (int k = 0; k < m->n; k++) {
             const MirrorStrip *s = &m->strip[k];
             for (int r = 0; r + 1 < s->n && !s->plain; r++) {
@@ -133,7 +108,7 @@ static void a_line_is_one_layout(void **state) {
     Ground *g = *state;
     int several = 0;
     for (int i = 0; i < N_FILES; i++) {
-        const Mirror *m = mirror_of(g, plan_trace(g, file[i], ""));
+        const Mirror *m = mirror_of(g, plan_trace(g, file[i]));
         MirrorPen pen = {.c = ARENA_NEW(g->a, ViewCall), .m = m, .s = NULL};
         *(ViewCall *)(uintptr_t)pen.c = (ViewCall){.t = m->g->t, .d = g->d, .arena = g->a};
         for (int k = 0; k < m->n; k++)
@@ -165,7 +140,7 @@ static void a_collective_takes_its_label(void **state) {
     Ground *g = *state;
     int held = 0;
     for (int i = 0; i < N_FILES; i++) {
-        const Mirror *m = mirror_of(g, plan_trace(g, file[i], ""));
+        const Mirror *m = mirror_of(g, plan_trace(g, file[i]));
         MirrorPen pen = {.c = ARENA_NEW(g->a, ViewCall), .m = m, .s = NULL};
         *(ViewCall *)(uintptr_t)pen.c = (ViewCall){.t = m->g->t, .d = g->d, .arena = g->a};
         for (int k = 0; k < m->n; k++)
@@ -205,7 +180,7 @@ static void dots_stand_behind_labels(void **state) {
     int dots = 0;
     for (int i = 0; i < N_FILES; i++)
         for (int k = 0; k < 4; k++) {
-            const Trace *t = plan_trace(g, file[i], "");
+            const Trace *t = plan_trace(g, file[i]);
             RenderOptions o = {.view = "block", .rank = -1, .layer = -1, .preset = preset[k]};
             Scene *page[VIEW_MAX_PAGES];
             const int n = render_pages(t, g->d, &o, g->a, page);
@@ -245,8 +220,8 @@ static void dots_stand_behind_labels(void **state) {
  * the last. */
 static void the_last_hop_is_the_last(void **state) {
     Ground *g = *state;
-    const Trace *t[2] = {plan_trace(g, "plans/41-llama3-8b-ring4-zigzag.yaml", ""),
-                         plan_trace(g, "plans/42-llama3-8b-usp.yaml", "")};
+    const Trace *t[2] = {plan_trace(g, "plans/41-llama3-8b-ring4-zigzag.yaml"),
+                         plan_trace(g, "plans/42-llama3-8b-usp.yaml")};
     static const struct {
         const char *label, *output;
         bool unlike[2]; /* in the ring of four, in that of two */
@@ -283,10 +258,10 @@ static void two_plans_say_what_differs(void **state) {
                            .rank = -1,
                            .layer = -1,
                            .preset = preset[k],
-                           .with = plan_trace(g, "plans/42-llama3-8b-usp.yaml", ""),
+                           .with = plan_trace(g, "plans/42-llama3-8b-usp.yaml"),
                            .difference = says};
         Scene *page[VIEW_MAX_PAGES];
-        const Trace *t = plan_trace(g, "plans/41-llama3-8b-ring4-zigzag.yaml", "");
+        const Trace *t = plan_trace(g, "plans/41-llama3-8b-ring4-zigzag.yaml");
         assert_true(render_pages(t, g->d, &o, g->a, page) > 0);
         const Scene *s = page[0];
         int said = 0;
@@ -305,7 +280,7 @@ static void two_plans_say_what_differs(void **state) {
 static void namesakes_say_what_they_make(void **state) {
     Ground *g = *state;
     RenderOptions o = {.view = "block", .rank = -1, .layer = -1, .pass = "forward"};
-    const Trace *t = plan_trace(g, "plans/54-deepseek-v3-latent-ring4.yaml", "");
+    const Trace *t = plan_trace(g, "plans/54-deepseek-v3-latent-ring4.yaml");
     Scene *page[VIEW_MAX_PAGES];
     int said = 0, all = 0;
     assert_true(render_pages(t, g->d, &o, g->a, page) > 0);
@@ -319,7 +294,7 @@ static void namesakes_say_what_they_make(void **state) {
     assert_int_equal(all, 2);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, ground_new, ground_gone)
 static const struct CMUnitTest tests[] = {
     T(terms_are_added_behind),      T(a_line_is_one_layout),     T(a_collective_takes_its_label),
     T(dots_stand_behind_labels),    T(the_last_hop_is_the_last), T(two_plans_say_what_differs),

@@ -439,6 +439,8 @@ static void test_heads_at_once(void **state) {
         /* over which ranks is not known */
         {"  layers.*.attention.w[qkv]: {style: colwise, axis: tp*dp}\n", "E0301", false},
         {"  layers.*.attention.w[qkv]: {style: colwise, axis: tpp}\n", "E0204", false},
+        {"  layers.*.attention.w[qkv]: mine\nstyles: {mine: {style: colwise, axis: tp*dp}}\n",
+         "E0301", false},
     };
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         Arena *a = arena_new();

@@ -31,8 +31,7 @@ static bool is_plus(const BlockOp *op) { return op->c->glyph && !strcmp(op->c->g
 /* Does the step do the backward of an op, and not add up what such steps make? */
 static bool is_adjoint(const TraceCompute *c) {
     const bool back = c->pass == PHASE_BACKWARD || c->pass == PHASE_GRADIENTS;
-    const bool sum = c->n_inputs > 1 && text_same(c->inputs[0], c->output);
-    return back && subject_is_gradient(c->makes) && !sum;
+    return back && subject_is_gradient(c->makes) && !trace_adds_uses(c);
 }
 /* Does another box begin with the same words for the same value? Then neither word says which part
  * of it is whose. */

@@ -52,11 +52,7 @@ static Made find_made(Arena *a, const ErrMap *m) {
     return k;
 }
 
-/* Does it add up gradients of one value? */
-static bool adds_uses(const TraceCompute *c) {
-    return c && c->n_inputs > 1 && subject_is_gradient(c->makes) &&
-           !strcmp(c->inputs[0], c->output);
-}
+static bool adds_uses(const TraceCompute *c) { return c && trace_adds_uses(c); }
 /* "w1", "ffn_norm", "part 2" of attention, "sum of exp" of what has no weight: what a step is
  * called in a row of another. */
 static const char *step_word(Arena *a, const Trace *t, const TraceCompute *c) {

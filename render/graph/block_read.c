@@ -56,12 +56,6 @@ static bool makes(const BlockGraph *g, const char *name) {
         if (g->node[i].kind == NODE_OP && !strcmp(g->node[i].name, name)) return true;
     return false;
 }
-/* Does the step add up gradients of the uses of one value? */
-static bool adds_uses(const TraceCompute *c) {
-    for (int k = 0; k < c->n_inputs; k++)
-        if (strcmp(c->inputs[k], c->output)) return false;
-    return c->n_inputs > 0 && c->makes.role == OF_GRADIENT;
-}
 /* The step whose result, moved or not, is what step `step` leaves under this name. */
 static int made_at(const BlockGraph *g, const char *name, int step) {
     const Trace *t = g->t;
@@ -133,7 +127,7 @@ static void read_computes(BlockGraph *g, Phase pass) {
         const TraceCompute *c = &g->t->computes[i];
         bool loss = g->loss && c->pass == PHASE_LOSS && !subject_is_gradient(c->makes);
         bool end = pass == PHASE_BACKWARD && ends_the_pass(g, c);
-        bool uses = pass == PHASE_BACKWARD && adds_uses(c);
+        bool uses = pass == PHASE_BACKWARD && trace_adds_uses(c) && c->makes.role == OF_GRADIENT;
         if ((!pass_is(c->pass, pass) && !loss && !end) || !block_on_rank(g, c)) continue;
         if (uses ? adds_here(g, c) : wanted_layer(g, c->layer)) add_compute(g, c);
     }

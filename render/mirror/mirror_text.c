@@ -62,7 +62,7 @@ static const char *grad_name(Text *t, Subject s) {
 }
 
 static bool is_sum(const TraceCompute *c) {
-    return c && c->n_inputs > 1 && !strcmp(c->inputs[0], c->output);
+    return c && trace_adds_uses(c);
 }
 
 static const char *step_words(Text *t, const TraceCompute *c) {

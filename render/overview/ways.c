@@ -42,7 +42,7 @@ static AddKind add_kind(const Overview *o, int k, const TraceCompute *c) {
     if (c->n_inputs == 1 && subject_is_gradient(c->makes))
         return made_in(o, k, c->output) > 1 ? ADD_RETURN : ADD_COPY;
     if (c->n_inputs != 2) return ADD_OWN;
-    if (text_same(c->inputs[0], c->output) && text_same(c->inputs[1], c->output)) return ADD_USES;
+    if (trace_adds_uses(c)) return ADD_USES;
     for (int i = 0; i < 2; i++) {
         if (trace_param(o->c->t, c->inputs[i])) return ADD_OWN;
         own += made_in(o, k, c->inputs[i]) > 0;

@@ -80,10 +80,6 @@ static const char *part_word(const Trace *t, Arena *a, const TraceCompute *c) {
     if (takes < 0 || makes >= 0 || c->makes.role != OF_GRADIENT) return NULL;
     return arena_printf(a, "part %d d%s", takes, value_word(t, a, c->makes));
 }
-/* Does it add to a gradient that of one more use of the value? */
-static bool adds_uses(const TraceCompute *c) {
-    return c->n_inputs > 1 && !strcmp(c->inputs[0], c->output);
-}
 /* Does it run backward, or make a gradient of the loss? */
 static bool is_back(const TraceCompute *c) {
     return c->pass == PHASE_BACKWARD || c->makes.role == OF_GRADIENT;
@@ -91,7 +87,7 @@ static bool is_back(const TraceCompute *c) {
 /* The weight of the product of which it makes a gradient, NULL: none. */
 static const char *product_word(const Trace *t, Arena *a, const TraceCompute *c) {
     if (c->makes.role == OF_PARAM_GRADIENT) return value_word(t, a, c->makes);
-    return is_back(c) && !adds_uses(c) ? weight_word(t, a, c, true) : NULL;
+    return is_back(c) && !trace_adds_uses(c) ? weight_word(t, a, c, true) : NULL;
 }
 static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
                                 const TraceEvent *e) {
@@ -105,7 +101,7 @@ static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
     if (part) return part;
     /* the gradient of a parameter: "dw2" */
     if (c->makes.role == OF_PARAM_GRADIENT) return joined(a, value_word(t, a, c->makes));
-    return !is_back(c) || adds_uses(c) ? name
+    return !is_back(c) || trace_adds_uses(c) ? name
            : matrix                    ? arena_printf(a, "dx %s", name)
                                        : words_adjoint(a, name);
 }
@@ -115,7 +111,7 @@ static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
 static const char *brief_name(const Trace *t, Arena *a, const TraceCompute *c, const char *name) {
     static const char prime[] = "′";
     if (!c || c->makes.role == OF_PARAM_GRADIENT || weight_word(t, a, c, true)) return name;
-    if (adds_uses(c)) return "sum";
+    if (trace_adds_uses(c)) return "sum";
     const char *note = strchr(name, ','); /* "SwiGLU, up + 1" */
     if (note && strstr(note, prime))
         name = words_adjoint(a, arena_strndup(a, name, (size_t)(note - name)));

@@ -4,7 +4,6 @@
 #include "assign/compiled.h"
 #include "assign/spec.h"
 #include "assign/suggest.h"
-#include <limits.h>
 #include <string.h>
 
 static bool never_copied(const Assign *a) { return !strcmp(a->plan->kv_replicate, "never"); }
@@ -27,19 +26,24 @@ static void heads_error(const Assign *a, const ModuleUse *u, int64_t n) {
                (long long)(H % n ? H : K), mesh_axes_text(a->mesh, a->arena, &u->axes, true),
                (long long)n);
 }
+/* The stored dim of parameter t that counts heads and that the style cuts over the axes of the
+ * line; -1: it cuts none. */
+static int cut_dim(const Assign *a, const Style *s, const GModule *mod, int t) {
+    const GTensor *x = &a->model->g.t[t];
+    const RawSpec *spec = spec_of_param(a, s, mod, t);
+    if (!spec || !spec->set || spec->mapping || spec->bare.kind != RP_SHARD || spec->bare.letter)
+        return -1;
+    const int dim = spec->bare.dim < 0 ? spec->bare.dim + x->nstored : spec->bare.dim;
+    if (dim < 0 || dim >= x->nstored || x->stored[dim] < 2) return -1;
+    return x->role[graph_stored_first(x, dim)] == DIM_KV_HEADS ? dim : -1;
+}
 bool heads_split(Assign *a, Mesh *mesh) {
     const Graph *g = &a->model->g;
     for (int t = 0; t < g->nt; t++) {
         const GTensor *x = &g->t[t];
-        if (x->kind != KIND_PARAM || x->module < 0 || x->role[0] != DIM_KV_HEADS ||
-            x->stored[0] < 2)
-            continue;
+        if (x->kind != KIND_PARAM || x->module < 0) continue;
         const ModuleUse *u = &a->use[x->module];
-        if (!u->style) continue;
-        const RawSpec *s = spec_of_param(a, u->style, &g->module[x->module], t);
-        if (!s || !s->set || s->mapping || s->bare.kind != RP_SHARD || s->bare.letter ||
-            s->bare.dim != 0)
-            continue;
+        if (!u->style || cut_dim(a, u->style, &g->module[x->module], t) != 0) continue;
         int64_t n = mesh_size(mesh, &u->axes), K = x->size[0], H = a->model->dims.H;
         if (u->axes.n != 1 || K % n == 0) continue;
         const char *name = mesh->axis[u->axes.a[0]].name;
@@ -63,35 +67,8 @@ bool heads_split(Assign *a, Mesh *mesh) {
 }
 
 /* ---- beside other mistakes ---- */
-/* Does the style cut a stored dim of parameter t that counts heads, over the axes of the line? */
-static bool cuts_heads(const Assign *a, const Style *s, const GModule *mod, int t) {
-    const GTensor *x = &a->model->g.t[t];
-    const RawSpec *spec = spec_of_param(a, s, mod, t);
-    if (!spec || !spec->set || spec->mapping || spec->bare.kind != RP_SHARD || spec->bare.letter)
-        return false;
-    const int dim = spec->bare.dim < 0 ? spec->bare.dim + x->nstored : spec->bare.dim;
-    if (dim < 0 || dim >= x->nstored) return false;
-    return x->role[graph_stored_first(x, dim)] == DIM_KV_HEADS && x->stored[dim] > 1;
-}
-/* Was an axis of the line, or how it is written, told to be wrong? Then it is not known over which
- * ranks it cuts. */
-static bool axis_told(const Assign *a, const PlanLine *line) {
-    const Plan *p = a->plan;
-    int end = INT_MAX; /* where the next line of the plan begins */
-    for (int i = 0; i < p->n_lines; i++)
-        if (p->lines[i].loc.line > line->loc.line && p->lines[i].loc.line < end)
-            end = p->lines[i].loc.line;
-    for (int i = 0; i < a->d->n; i++) {
-        const Diag *g = &a->d->item[i];
-        if (g->loc.line >= line->loc.line && g->loc.line < end &&
-            (!strcmp(g->code, "E0204") || !strcmp(g->code, "E0301")))
-            return true;
-    }
-    return false;
-}
 /* Tells it, if the module cannot be cut as the line says. */
 static bool tell_module(Assign *a, int module, const PlanLine *line, const char *style) {
-    if (axis_told(a, line)) return false;
     const Graph *g = &a->model->g;
     const GModule *mod = &g->module[module];
     Assign quiet = *a; /* the line's other mistakes are told already */
@@ -101,11 +78,11 @@ static bool tell_module(Assign *a, int module, const PlanLine *line, const char 
     if (style) meant.style.name = style;
     u.style = style_resolve_for(a->plan, quiet.d, &meant, mod->kind);
     quiet.no_axis = ARENA_ARRAY(a->arena, bool, a->plan->n_lines);
-    if (!u.style || !spec_axes(&quiet, &u, mod, line)) return false;
+    if (!u.style || u.style->misread || !spec_axes(&quiet, &u, mod, line)) return false;
     const int64_t n = mesh_size(a->mesh, &u.axes);
     for (int t = 0; t < g->nt && !heads_fit(a, n); t++)
         if (g->t[t].kind == KIND_PARAM && g->t[t].module == module &&
-            cuts_heads(a, u.style, mod, t)) {
+            cut_dim(a, u.style, mod, t) >= 0) {
             heads_error(a, &u, n);
             return true;
         }

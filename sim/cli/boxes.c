@@ -115,8 +115,8 @@ const Term cli_boxes[] = {
     {"again", TERM_BOX, NULL, "not kept but made again for backward (`explain recompute`)"},
     {"\u03a3", TERM_BOX, "sigma",
      "a sum over ranks. `\u03a3 tp pending`: each rank of tp has a term of it, and nobody has "
-     "added "
-     "them yet (`explain partial sum`); `max` in its place: the largest of all ranks' numbers"},
+     "added them yet (`explain partial sum`); `max` in its place: the largest of all ranks' "
+     "numbers"},
     {"dropped", TERM_BOX, NULL,
      "of rows: a token goes to one expert less, for that has no room for it (`explain capacity`); "
      "its other experts and the residual stream are what it goes on with. Of a slice: what the "

@@ -134,17 +134,19 @@ static bool walk(Paths *p, const char *folder) {
     free(e);
     return true;
 }
-static void note_skipped(Cli *c, const Paths *p, const char *folder) {
+/* "a, b, c and 4 more" */
+static const char *first_of(Arena *a, const char *const *path, int n) {
     enum { NAMED = 3 };
-    const Search *now = &p->now;
-    Str s = str_new(p->a);
-    for (int i = 0; i < now->n_skipped && i < NAMED; i++)
-        str_addf(&s, "%s%s", i ? ", " : "", now->skipped[i]);
-    if (now->n_skipped > NAMED) str_addf(&s, " and %d more", now->n_skipped - NAMED);
+    Str s = str_new(a);
+    for (int i = 0; i < n && i < NAMED; i++) str_addf(&s, "%s%s", i ? ", " : "", path[i]);
+    if (n > NAMED) str_addf(&s, " and %d more", n - NAMED);
+    return s.s;
+}
+static void note_skipped(Cli *c, const Paths *p, const char *folder) {
     Diags *d = diags_new(p->a);
     diag_note(d, "N0022", diag_nowhere, "name a folder to search it too",
               "below '%s' folders that tools fill, and other file systems, are left out: %s",
-              folder, s.s);
+              folder, first_of(p->a, p->now.skipped, p->now.n_skipped));
     cli_diagnostics(c, d, true);
 }
 /* Goes on with the outer search, and drops the paths from `before` on, with a diagnostic and false,
@@ -299,19 +301,15 @@ static void drop_doubles(Paths *p, int from) {
 }
 /* What a pattern matches and what is no plan, each once. */
 static void note_left(Cli *c, Paths *p, const char *pattern, bool any) {
-    enum { NAMED = 3 };
     if (!p->n_left) return;
     Paths once = {.a = p->a, .path = p->left, .n = p->n_left};
     drop_doubles(&once, 0);
-    Str s = str_new(p->a);
-    for (int i = 0; i < once.n && i < NAMED; i++) str_addf(&s, "%s%s", i ? ", " : "", once.path[i]);
-    if (once.n > NAMED) str_addf(&s, " and %d more", once.n - NAMED);
     const char *help = "a plan has `mesh`, or `model` and what to do with it; a file that is named "
                        "itself is always checked";
     Diags *d = any ? diags_new(p->a) : c->d;
     const char *what = arena_printf(p->a, "'%s' matches %d file%s that %s no plan%s: %s", pattern,
                                     once.n, once.n == 1 ? "" : "s", once.n == 1 ? "is" : "are",
-                                    once.n == 1 ? "" : "s", s.s);
+                                    once.n == 1 ? "" : "s", first_of(p->a, once.path, once.n));
     if (any) diag_note(d, "N0022", diag_nowhere, help, "%s", what);
     else diag_error(d, "E0101", diag_nowhere, help, "%s", what);
     if (any) cli_diagnostics(c, d, true);

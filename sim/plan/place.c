@@ -300,7 +300,9 @@ void read_style(PlanReader *r, const char *key, Yaml *y, Style *out) {
     out->use_local_output = out->use_local_input = out->per_module = -1;
     out->loc = y->loc;
     if (y->kind == YAML_MAP) {
+        const int before = diags_errors(r->d);
         read_table(r, plan_style_keys, key, out, y);
+        out->misread = diags_errors(r->d) > before;
         return;
     }
     YamlPair pair = {.key = "style", .loc = y->loc, .value = y};

@@ -82,7 +82,9 @@ typedef struct Style {
     const char *base;  /* a user's own style under `styles`: the style that it starts from (its
                           `style:`), or NULL */
     Loc base_loc;
-    bool bad; /* it starts from no style that there is: a diagnostic says so */
+    bool bad;     /* it starts from no style that there is: a diagnostic says so */
+    bool misread; /* what it says could not all be read, here or where it starts: a diagnostic says
+                     so */
 } Style;
 
 typedef struct {

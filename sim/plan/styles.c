@@ -333,6 +333,7 @@ static void overlay_kwargs(Arena *a, Style *out, const Style *over) {
 
 /* Fields that `over` has replace those of `out`. */
 static void overlay(Arena *a, Style *out, const Style *over) {
+    out->misread |= over->misread;
     if (over->axis) out->axis = over->axis;
     if (over->input.set) out->input = over->input;
     if (over->desired_input.set) out->desired_input = over->desired_input;

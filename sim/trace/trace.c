@@ -54,6 +54,11 @@ const TraceParam *trace_param(const Trace *t, const char *name) {
         if (named(&t->params[i], name)) return &t->params[i];
     return NULL;
 }
+bool trace_adds_uses(const TraceCompute *c) {
+    for (int k = 0; k < c->n_inputs; k++)
+        if (strcmp(c->inputs[k], c->output) != 0) return false;
+    return c->n_inputs > 1 && subject_is_gradient(c->makes);
+}
 const TraceCollective *trace_collective_of(const Trace *t, int step) {
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];

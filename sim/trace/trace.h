@@ -532,6 +532,8 @@ void trace_index(Trace *t);
 const TraceParam *trace_param(const Trace *t, const char *name);
 /* The collective that does what step `step` does, with others or alone; NULL: none does. */
 const TraceCollective *trace_collective_of(const Trace *t, int step);
+/* Does the step add up gradients of one value or parameter, one for each of its uses? */
+bool trace_adds_uses(const TraceCompute *c);
 /* The part of compute record i. A norm inside a layer belongs to what follows it, in backward to
  * what came before. NULL: the step has none, as a sum of gradients. */
 const char *trace_unit(const Trace *t, int i);

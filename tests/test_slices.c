@@ -80,6 +80,80 @@ static void test_random_plans(void **state) {
     assert_true(faults > plans / 3 && spoiled > plans);
 }
 
+/* ---- in quick ---- */
+/* The first record that is wrong; NULL: none. */
+static const TraceCheck *first_wrong(const Trace *t) {
+    for (int i = 0; i < t->n_checks; i++)
+        if (t->checks[i].verdict[0] == 'F') return &t->checks[i];
+    return NULL;
+}
+typedef struct {
+    int spoiled, seen, some; /* some: ops of which only some numbers were asked in float64 */
+} QuickCount;
+static bool has_letters(const char *s) { return s && *s; }
+/* A quick check in slices says of what is wrong what the full check of all at once says, unless a
+ * projection saw nothing in a product or a sum. */
+static void same_in_quick(Arena *a, const char *text, int64_t piece, const Spoiler *like,
+                          QuickCount *n) {
+    Trace *t[2] = {0};
+    bool acted = false;
+    for (int k = 0; k < 2; k++) {
+        Spoiler x = like ? *like : (Spoiler){0};
+        PipelineOptions o = {.execute = true,
+                             .threads = 1,
+                             .no_end_to_end = true,
+                             .check = k ? CHECK_QUICK : CHECK_FULL,
+                             .check_piece = k ? piece : AT_ONCE};
+        if (like) o.watch = spoil, o.watch_arg = &x;
+        PlanRun r = plan_run_with(a, "random.yaml", text, &o);
+        t[k] = r.t, acted = x.acted;
+    }
+    if (!t[0] || !t[1]) return;
+    for (int i = 0; i + 1 < t[1]->n_checks; i++) {
+        const TraceCheck *bits = &t[1]->checks[i], *local = bits + 1;
+        bool both = !strcmp(bits->value, local->value) && bits->level == LEVEL_BITS &&
+                    local->level == LEVEL_BOUND && bits->step == local->step;
+        n->some += both && local->count > 0 && local->count < bits->count;
+    }
+    n->spoiled += acted;
+    const TraceCheck *full = first_wrong(t[0]), *quick = first_wrong(t[1]);
+    bool projected = false;
+    for (int i = 0; i < t[1]->n_checks && full; i++)
+        projected |= !strcmp(t[1]->checks[i].value, full->value) && t[1]->checks[i].projections;
+    if (full && !quick && projected) return;
+    if (!full != !quick)
+        fail_msg("%s\n%s says wrong: %s", text, full ? "only the full check" : "only quick",
+                 full ? full->value : quick->value);
+    if (!full || (projected && strcmp(full->value, quick->value) != 0)) return;
+    n->seen++;
+    bool same_words = has_letters(full->cause) == has_letters(quick->cause) &&
+                      (!full->cause || !strcmp(full->cause, quick->cause));
+    if (strcmp(full->value, quick->value) != 0 || full->level != quick->level || !same_words ||
+        full->got != quick->got || full->want != quick->want || full->count != quick->count ||
+        memcmp(full->index, quick->index, sizeof *full->index * (size_t)full->n_index) != 0)
+        fail_msg("%s\nfull: %s, %s\nquick: %s, %s", text, full->value,
+                 full->cause ? full->cause : "", quick->value, quick->cause ? quick->cause : "");
+}
+static void test_quick(void **state) {
+    (void)state;
+    int plans = trials_of(60, "random plans");
+    QuickCount n = {0};
+    for (uint64_t seed = 192000; seed < 192000 + (uint64_t)plans; seed++) {
+        Arena *a = arena_new();
+        RandomPlan g;
+        const char *text = random_plan(a, seed, &g);
+        int64_t piece = rng_below(&g.r, 2) ? rng_between(&g.r, 1, 40) : rng_between(&g.r, 40, 900);
+        same_in_quick(a, text, piece, NULL, &n);
+        for (int k = 0; k < 6; k++)
+            same_in_quick(a, text, piece,
+                          &(Spoiler){.turn = rng_below(&g.r, 40), .draw = rng_next(&g.r)}, &n);
+        arena_free(a);
+    }
+    print_message("%d elements spoiled, %d told alike, %d ops asked in part\n", n.spoiled, n.seen,
+                  n.some);
+    assert_true(n.seen > plans && n.some > plans);
+}
+
 /* ---- sources ---- */
 typedef struct {
     Rng *r;
@@ -179,6 +253,7 @@ static void test_takes_less(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_plans),
+        cmocka_unit_test(test_quick),
         cmocka_unit_test(test_sources),
         cmocka_unit_test(test_takes_less),
     };

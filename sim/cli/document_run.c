@@ -30,6 +30,13 @@ static void put_checks(const Cli *c, JsonWriter *w, const Loaded *l) {
         json_real(w, "notice", q.notice->notice);
         json_close(w, '}');
     }
+    if (q.partly) {
+        json_open(w, "in_float64", '{');
+        json_int(w, "ops", q.partly);
+        json_int(w, "asked", q.asked);
+        json_int(w, "numbers", q.numbers);
+        json_close(w, '}');
+    }
     if (l->report.end_to_end_worst) {
         json_open(w, "end_to_end", '{');
         json_str(w, "value", l->report.end_to_end_worst);

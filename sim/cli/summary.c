@@ -247,6 +247,11 @@ static void report_projected(Cli *c, const Loaded *l) {
              "nothing, the check is full: in bf16 the roundings of a row hide what it looks for");
     if (l->report.quick && !q.notice)
         line(c, "  ", "projected", "nothing: no product that gets cheaper, no sum over ranks");
+    if (q.partly)
+        line(c, "  ", "in float64",
+             arena_printf(a, "%.2g %% of the numbers of %lld large op%s, drawn%s; bits hold all",
+                          100 * (double)q.asked / (double)q.numbers, (long long)q.partly,
+                          q.partly == 1 ? "" : "s", seed));
     if (!q.notice) return;
     line(c, "  ", "projected",
          arena_printf(a, "%s, by %d sums with random weights of each 64 numbers%s",

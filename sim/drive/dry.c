@@ -6,6 +6,7 @@
 #include "drive/run.h"
 #include "exec/device_gpu.h"
 #include "exec/reference.h"
+#include "kernel/pool.h"
 #include <assert.h>
 #include <string.h>
 
@@ -68,8 +69,9 @@ static MemoryNeed memory_of(const Run *run, const Run *r) {
     DeviceUse use = device_use(r->dev);
     MemoryNeed need = {.large = (int64_t)use.large, .more = r->stop};
     need.records = books_records(run->program, run_iterations(run), run->plan->microbatches);
-    need.peak = need.large + (int64_t)use.small + r->tables->most + need.records;
-    need.sharded = r->peak_sharded + r->tables->most + need.records;
+    const int64_t scratch = (int64_t)use.scratch * (run->pool ? pool_threads(run->pool) : 1);
+    need.peak = need.large + (int64_t)use.small + scratch + r->tables->most + need.records;
+    need.sharded = r->peak_sharded + scratch + r->tables->most + need.records;
     if (need.peak > need.sharded) need.unsharded = r->peak_unsharded;
     return need;
 }

@@ -223,15 +223,15 @@ static void judge(State *s, Pair *p, const double *(*again)(State *s, int k, voi
 /* Losses of training steps before the first numbers that nobody knows. */
 static int64_t known_losses(const EndToEnd *e) {
     const Check *c = e->check;
-    if (!c->beyond) return e->steps;
-    return c->beyond_in + (c->e->p->val[c->e->p->loss].step < c->beyond_at);
+    if (!c->beyond.n) return e->steps;
+    return c->beyond.in + (c->e->p->val[c->e->p->loss].step < c->beyond.at);
 }
 /* What the last training step makes before them; parameters are what the step before has made of
  * them. */
 static bool behind_unknown(const EndToEnd *e, int step) {
     const Check *c = e->check;
-    bool before = c->beyond_in == e->steps - 1 && step >= 0 && step < c->beyond_at;
-    return c->beyond && !before;
+    bool before = c->beyond.in == e->steps - 1 && step >= 0 && step < c->beyond.at;
+    return c->beyond.n && !before;
 }
 bool endtoend_result(const Program *p, int val, bool *grad) {
     const Graph *g = p->graph;

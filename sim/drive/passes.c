@@ -134,6 +134,7 @@ static void prepare(Run *r) {
     r->check->full_arg = &r->pure;
     r->check->room = room_now;
     r->check->quick = r->rep->quick = r->quick;
+    r->check->each = run_has_reference(r);
     r->check->seed = r->plan->seed;
     if (r->quick) r->check->piece = CHECK_PIECE_QUICK;
     if (r->o->check_piece) r->check->piece = r->o->check_piece;

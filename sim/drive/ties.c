@@ -43,12 +43,13 @@ void nothing_left_note(const Run *r) {
 }
 void beyond_note(const Run *r) {
     const Check *c = r->check;
-    if (!c->beyond) return;
+    if (!c->beyond.n) return;
     diag_note(r->d, "N0020", diag_nowhere, NULL,
               "%lld number%s, the first in %s, cannot be held against float64: inside of the op "
               "that makes %s are larger ones than %s has",
-              (long long)c->beyond, c->beyond == 1 ? "" : "s", c->beyond_first,
-              c->beyond == 1 ? "it" : "them", c->e->dtype == DT_F32 ? "float32" : "the run's type");
+              (long long)c->beyond.n, c->beyond.n == 1 ? "" : "s", c->beyond.first,
+              c->beyond.n == 1 ? "it" : "them",
+              c->e->dtype == DT_F32 ? "float32" : "the run's type");
 }
 void ties_notes(const Run *r) {
     const Trace *t = r->t;

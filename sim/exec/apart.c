@@ -86,7 +86,7 @@ static Apart apart_here(Check *c, const Step *s, int64_t rank) {
     AxisList all = {0};
     for (int a = 0; a < c->e->p->mesh->naxes; a++) all.a[all.n++] = (uint8_t)a;
     Joint j = {.c = c, .X = &all, .rank = rank};
-    Levels l = levels_new(c, s);
+    Levels l = levels_new(c, s, true);
     (s->kind == ST_SUM ? levels_sum : levels_op)(c, s, &j, &l);
     Apart x;
     for (int k = 0; k < 2; k++) {

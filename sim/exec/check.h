@@ -14,6 +14,13 @@ enum {
     CHECK_PIECE_QUICK = 1 << 21 /* where a product is mostly not held by its elements: what is
                                    wrong is looked at closer in the memory that there is */
 };
+/* Numbers inside of whose op others may be larger than the run's dtype has. */
+typedef struct CheckBeyond {
+    int64_t n;
+    const char *first; /* value that has some */
+    int64_t in;        /* the first training step in which there are some, */
+    int at;            /* and the first step of the program that makes some in that */
+} CheckBeyond;
 typedef struct Check {
     Exec *e;
     Trace *t;
@@ -30,13 +37,12 @@ typedef struct Check {
     int64_t (*room)(Arena *tmp);
     int64_t part, step; /* which micro-batch and training step is run, from 0 */
     bool quick;         /* hold products by projections where that is cheaper (project.h) */
-    uint64_t seed;      /* of the projections */
-    int64_t piece;      /* elements of operands and result that an op is held by at a time, about */
-    int first_fail;     /* index into t->checks, or -1 */
-    int64_t beyond; /* numbers inside of whose op others may be larger than the run's dtype has */
-    const char *beyond_first; /* the first value that has some */
-    int64_t beyond_in;        /* the first training step in which there are some, */
-    int beyond_at;            /* and the first step of the program that makes some in that */
+    bool each;      /* in quick too ask all numbers of ops in float64 (levels.h): whoever compares
+                       an unsharded run has to know which are beyond the dtype */
+    uint64_t seed;  /* of the projections */
+    int64_t piece;  /* elements of operands and result that an op is held by at a time, about */
+    int first_fail; /* index into t->checks, or -1 */
+    CheckBeyond beyond;
     int64_t unobservable;
     const char **unobservable_text;
     int n_unobservable, cap_unobservable;

@@ -12,12 +12,13 @@ typedef struct {
     Device d; /* first: a Device is one of these */
     Heap *heap;
     size_t small, most_small; /* dry: bytes of small arrays */
+    size_t scratch;           /* dry: of a thread */
     DeviceWork work;          /* dry: all that was asked for */
 } Own;
 
 static DeviceUse own_use(const Device *d) {
     const Own *o = (const Own *)d;
-    return (DeviceUse){o->heap ? heap_top(o->heap) : 0, o->most_small};
+    return (DeviceUse){o->heap ? heap_top(o->heap) : 0, o->most_small, o->scratch};
 }
 static DeviceWork own_work(const Device *d) { return ((const Own *)d)->work; }
 static void own_end(Device *d) {
@@ -190,7 +191,13 @@ static void count(Device *d, const OpCall *c, DeviceKernel what) {
 }
 static void dry_call(Device *d, OpCall *c, int64_t n, DeviceKernel what, Pool *pool) {
     (void)pool;
-    for (int64_t i = 0; i < n; i++) count(d, &c[i], what);
+    Own *o = (Own *)d;
+    for (int64_t i = 0; i < n; i++) {
+        count(d, &c[i], what);
+        if (!c[i].op->scratch || device_of_integers(what)) continue;
+        size_t one = (size_t)c[i].op->scratch(&c[i], n, what == DEVICE_ADJOINT);
+        if (one > o->scratch) o->scratch = one;
+    }
 }
 /* A bound is a sum over the same terms. */
 static void dry_bound(Device *d, const OpBound *b) { count(d, &b->call, DEVICE_FORWARD); }
@@ -224,5 +231,5 @@ Device *device_dry(void) {
 void device_free(Device *d) {
     if (d && d->end) d->end(d);
 }
-DeviceUse device_use(const Device *d) { return d->use ? d->use(d) : (DeviceUse){0, 0}; }
+DeviceUse device_use(const Device *d) { return d->use ? d->use(d) : (DeviceUse){0, 0, 0}; }
 DeviceWork device_work(const Device *d) { return d->work ? d->work(d) : (DeviceWork){0}; }

@@ -21,7 +21,7 @@ static inline bool device_of_integers(DeviceKernel what) { return what >= DEVICE
 /* The most bytes that the arrays of a device ever took, large and small: what a host on which the
  * same is done will have touched. */
 typedef struct DeviceUse {
-    size_t large, small;
+    size_t large, small, scratch; /* scratch: of one thread */
 } DeviceUse;
 /* What the dry device was asked to do so far: operations of kernels and of their bounds, by what
  * they compute with, and bytes that were taken. */

@@ -594,7 +594,7 @@ static void on_settles(Device *d, void (*fn)(void *arg), void *arg) {
     x->settle_arg = arg;
     x->at = DEVICE_NO_STEP;
 }
-static DeviceUse on_use(const Device *d) { return (DeviceUse){((const OnGpu *)d)->most, 0}; }
+static DeviceUse on_use(const Device *d) { return (DeviceUse){((const OnGpu *)d)->most, 0, 0}; }
 static void on_end(Device *d) {
     OnGpu *x = (OnGpu *)d;
     drop_spare(x);

@@ -7,8 +7,11 @@
 /* What is seen: by bits, and in float64. */
 typedef struct Levels {
     Compare bits, local;
+    /* A quick check asks of an op in slices that is held by bits only some slices in float64 as
+     * well, unless each is asked for; some: it did, and if anything was odd each has to be. */
+    bool each, some;
 } Levels;
-Levels levels_new(const Check *c, const Step *s);
+Levels levels_new(const Check *c, const Step *s, bool each);
 /* The level that what a step makes is held by: the one place that decides. A bound where ranks add
  * up terms in an order of their own: reductions, and f32 products whose sum the plan splits (in f64
  * their terms are exact enough to be held by bits); and where a device's kernels have orders of

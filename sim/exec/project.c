@@ -227,9 +227,14 @@ static Tensor with_dim(Tensor t, int dim, int64_t n, double *p) {
     tensor_pack(&t);
     return t;
 }
-static double *zeros(Device *host, const Tensor *t) {
-    size_t bytes = base_mul((size_t)tensor_count(t), sizeof(double));
-    return memset(device_array(host, tensor_count(t), sizeof(double)), 0, bytes);
+static void zero_piece(void *arg, int64_t lo, int64_t hi) {
+    memset((double *)arg + lo, 0, (size_t)(hi - lo) * sizeof(double));
+}
+/* By all workers: most of it is touched for the first time. */
+static double *zeros(Device *host, Pool *pool, int64_t n) {
+    double *p = device_array(host, n, sizeof(double));
+    host->pieces(host, pool, n, zero_piece, p);
+    return p;
 }
 static Through through_of(Dtype dt, const Tensor *t, int dim, const double *column) {
     Through j = {.dt = dt, .outer = 1, .n = t->n[dim], .inner = 1, .column = column};
@@ -254,8 +259,8 @@ ProjectSums project_part(const ProjectPart *q, Arena *arena) {
     ProjectSums s = {.first = lo / PROJECT_BLOCK, .blocks = j.blocks};
     s.sum = with_dim(whole, q->dim, j.blocks * PROJECT_VECTORS, NULL);
     s.square = with_dim(whole, q->dim, j.blocks, NULL);
-    s.sum.p = j.sum = zeros(q->host, &s.sum);
-    s.square.p = j.square = zeros(q->host, &s.square);
+    s.sum.p = j.sum = zeros(q->host, q->pool, tensor_count(&s.sum));
+    s.square.p = j.square = zeros(q->host, q->pool, tensor_count(&s.square));
     Region box = region_plain(&whole), has = region_plain(&q->t);
     has.d[q->dim] = (DimIndex){false, 0, mine, place};
     through_part(&j, q->pool, q->dim, (Block){&box, &whole}, (Block){&has, &q->t});
@@ -316,15 +321,13 @@ static Through through(const Projection *p, const Tensor *t, const AssembleParts
                        const double *column, Tensor *sum) {
     Through j = through_of(p->call.dtype, t, dim, column);
     int64_t count = j.outer * j.blocks * j.inner;
-    j.square = device_array(p->host, count, 8);
-    j.sum = device_array(p->host, count * PROJECT_VECTORS, 8);
+    j.square = zeros(p->host, p->call.pool, count);
+    j.sum = zeros(p->host, p->call.pool, count * PROJECT_VECTORS);
     Tensor whole = with_dim(*t, dim, j.n, NULL);
     *sum = with_dim(whole, dim, j.blocks * PROJECT_VECTORS, j.sum);
     for (int64_t i = 0; parts && i < parts->n && p->host->sizes_only; i++)
         estimate_part(p, &parts->part[i].t, dim);
     if (p->host->sizes_only) return j;
-    memset(j.square, 0, (size_t)count * 8);
-    memset(j.sum, 0, (size_t)count * PROJECT_VECTORS * 8);
     Region plain = region_plain(t);
     for (int64_t i = 0; parts && i < parts->n; i++)
         add_part(p, &j, dim, &whole, &parts->box, &parts->part[i]);
@@ -439,8 +442,8 @@ static Projected hold(const Through *got, const double *want, const double *boun
                     double off = fabs(got->sum[k] - want[k]), used = off == 0 ? 0 : off / bound[at];
                     r.held &= isfinite(bound[at]);
                     r.held &= off <= bound[at]; /* a NaN is not */
-                    if (!(used > r.used)) continue;
-                    r.used = used, r.residual = off, r.bound = bound[at];
+                    r.residual = fmax(r.residual, off);
+                    if (used > r.used) r.used = used, r.bound = bound[at];
                 }
             }
             double scale = sqrt(square / (double)got->n);
@@ -491,10 +494,7 @@ static ProjectMade made_of(const Projection *p, const Factors *f, const ProjectK
     all.out = with_dim(p->call.out, q->dim, q->cut.n[q->at], NULL);
     all.bound = with_dim(p->call.out, q->dim, q->length.n[q->at], NULL);
     Tensor *t[2] = {&all.out, &all.bound};
-    for (int k = 0; k < 2; k++) {
-        size_t bytes = base_mul((size_t)tensor_count(t[k]), sizeof(double));
-        t[k]->p = memset(device_array(p->host, tensor_count(t[k]), 8), 0, bytes);
-    }
+    for (int k = 0; k < 2; k++) t[k]->p = zeros(p->host, p->call.pool, tensor_count(t[k]));
     for (int64_t i = 0; i < p->kept->n; i++) add_kept(p, f, *q, &p->kept->part[i], &all);
     return all;
 }

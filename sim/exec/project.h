@@ -77,8 +77,9 @@ typedef struct Projection {
 } Projection;
 /* What was seen. */
 typedef struct Projected {
-    bool held;                    /* every projection within its bound */
-    double residual, bound, used; /* of the one that used most of its bound */
+    bool held;          /* every projection within its bound */
+    double residual;    /* the largest */
+    double bound, used; /* of the one that used most of its bound */
     double notice; /* an element that is off by more than this share of its row's root mean square
                       is noticed, with probability 1 - 2^-PROJECT_VECTORS whatever else is off in
                       the row; a row are the elements along the letter that is cut */

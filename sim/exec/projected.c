@@ -6,9 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Which columns a step is seen through: others in each micro-batch and training step, so that a
- * mistake which cancels in one shows in the next. */
-static uint64_t columns_of(const Check *c, const Step *s) {
+uint64_t projected_of(const Check *c, const Step *s) {
     return (uint64_t)s->id ^ (uint64_t)c->part << 24 ^ (uint64_t)c->step << 44;
 }
 
@@ -95,8 +93,8 @@ static void note_projected(Compare *m, const Projected *seen, int64_t count) {
     m->rec.projections = PROJECT_VECTORS;
     m->rec.count += count;
     m->rec.notice = fmax(m->rec.notice, seen->notice);
-    if (seen->used >= m->rec.used)
-        m->rec.used = seen->used, m->rec.bound = seen->bound, m->rec.max_abs = seen->residual;
+    m->rec.max_abs = fmax(m->rec.max_abs, seen->residual);
+    if (seen->used >= m->rec.used) m->rec.used = seen->used, m->rec.bound = seen->bound;
 }
 bool projected_product(Check *c, const Step *s, Compare *all) {
     const Program *p = c->e->p;
@@ -111,7 +109,7 @@ bool projected_product(Check *c, const Step *s, Compare *all) {
                         .adjoint = s->kind == ST_ADJOINT,
                         .u = c->u * c->slack,
                         .seed = c->seed,
-                        .of = columns_of(c, s),
+                        .of = projected_of(c, s),
                         .step = s->id};
         Joint joint = {.c = c, .X = &X, .rank = joint_rank(c, s->out, &X, i), .sizes = true};
         Projected seen = {0};
@@ -132,7 +130,7 @@ bool projected_mixed(const Check *c, const Step *s, const OpCall *call, Compare 
                     .call = *call,
                     .u = c->u * c->slack,
                     .seed = c->seed,
-                    .of = columns_of(c, s),
+                    .of = projected_of(c, s),
                     .step = s->id};
     Projected seen = project_mixed(&p);
     seen.notice = 0; /* each number is held by bits beside it */
@@ -161,7 +159,7 @@ bool projected_total(Check *c, const Step *s, Compare *m, const Joint *j, bool *
                       .dt = exec_dtype(c->e, s->out),
                       .u = c->u * c->slack,
                       .seed = c->seed,
-                      .of = columns_of(c, s),
+                      .of = projected_of(c, s),
                       .away = c->e->far ? &away : NULL,
                       .share = share,
                       .out = &out.parts,

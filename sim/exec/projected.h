@@ -4,6 +4,9 @@
 #define SP_EXEC_PROJECTED_H
 #include "exec/joint.h"
 
+/* Which random numbers a step is seen through: others in each micro-batch and training step, so
+ * that a mistake which they hide in one shows in the next. */
+uint64_t projected_of(const Check *c, const Step *s);
 /* A product; *all is its record in the making. False: it cannot be, or something needs a closer
  * look. */
 bool projected_product(Check *c, const Step *s, Compare *all);

@@ -22,10 +22,11 @@ static void fill_part(void *arg, int64_t i) {
  * index only; false: it is not one. */
 static bool fill_random(const FullSource *f, int tensor, Dtype dtype, int64_t first, int64_t n,
                         void *out) {
-    bool random = f->pool && n > 1 << 20 && !f->g->t[tensor].is_int &&
+    enum { TASK = 1 << 16 };
+    bool random = f->pool && n > 2 * TASK && !f->g->t[tensor].is_int &&
                   !strcmp(weights_source(f->w, tensor), "random");
     if (!random) return false;
-    FillJob j = {weights_random(f->w, tensor), first, n, 1 << 18, dtype, out};
+    FillJob j = {weights_random(f->w, tensor), first, n, TASK, dtype, out};
     pool_run(f->pool, (n + j.step - 1) / j.step, fill_part, &j);
     return true;
 }

@@ -33,3 +33,9 @@ static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 #define BOTH "kernel/gemm.inc"
 #include "kernel/both.inc"
+int64_t gemm_scratch(int64_t M, int64_t N, int64_t K, bool f64) {
+    if (M <= 0 || N <= 0 || K <= 0) return 0;
+    int64_t (*packed)(int64_t M, int64_t N, int64_t K) = f64 ? packed_f64 : packed_f32;
+    int64_t n = packed(M, N, K), swapped = packed(N, M, K);
+    return (int64_t)kernel_scratch_size((size_t)(n > swapped ? n : swapped));
+}

@@ -31,6 +31,10 @@ void gemm_f32(int64_t M, int64_t N, int64_t K, const GemmView *A, const GemmView
 void gemm_f64(int64_t M, int64_t N, int64_t K, const GemmView *A, const GemmView *B,
               const GemmView *C);
 
+/* Bytes of scratch, at most, that a thread comes to hold for such a product (f64: of float64), or
+ * for any part of it. */
+int64_t gemm_scratch(int64_t M, int64_t N, int64_t K, bool f64);
+
 /* Instruction set in use: "avx512", "avx2", "generic". */
 const char *kernel_isa(void);
 /* Chooses one by name ("auto", "avx512", "avx2", "generic"); false if the processor has not got it.

@@ -49,13 +49,16 @@ static _Thread_local struct {
     size_t n;
 } scratch[SCRATCH_SLOTS];
 
+enum { HUGE_PAGE = 1 << 21 };
+static size_t alignment(size_t n) { return n >= HUGE_PAGE ? HUGE_PAGE : 64; }
+size_t kernel_scratch_size(size_t n) {
+    size_t align = alignment(n), want = n + n / 4; /* some room to grow */
+    return (want + align - 1) / align * align;
+}
 /* First touch of fresh memory costs more than most products, so blocks grow and stay. */
 void *kernel_scratch(ScratchSlot slot, size_t n) {
-    enum { HUGE_PAGE = 1 << 21 };
     if (scratch[slot].n >= n) return scratch[slot].p;
-    size_t align = n >= HUGE_PAGE ? HUGE_PAGE : 64;
-    size_t want = n + n / 4; /* some room to grow */
-    want = (want + align - 1) / align * align;
+    size_t align = alignment(n), want = kernel_scratch_size(n);
     if (want < n) base_die(5, "a scratch block of %zu bytes does not fit in memory [E0701]", n);
     free(scratch[slot].p);
     scratch[slot].p = aligned_alloc(align, want);

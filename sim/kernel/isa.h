@@ -72,6 +72,8 @@ const KernelIsa *kernel_current(void);
  * slot. Never NULL. */
 typedef enum { SCRATCH_GEMM, SCRATCH_ATTENTION, SCRATCH_ROWS, SCRATCH_SLOTS } ScratchSlot;
 void *kernel_scratch(ScratchSlot slot, size_t n);
+/* What a slot takes for n bytes. */
+size_t kernel_scratch_size(size_t n);
 /* Frees this thread's scratch; a thread that ran kernels calls it before it ends (pool threads and
  * pool_free do). */
 void kernel_thread_cleanup(void);

@@ -126,17 +126,42 @@ static void adjoint(const OpCall *plain) {
         for (int64_t i = 0; i < heads; i++) head_adjoint(c, i);
 }
 
-static double row_norm_max(const double *x, int64_t rows, int64_t n) {
-    double m = 0;
-    for (int64_t r = 0; r < rows; r++) {
-        double s = 0;
-        for (int64_t k = 0; k < n; k++) s += x[r * n + k] * x[r * n + k];
-        m = fmax(m, s);
-    }
-    return sqrt(m);
+static double row_length(const double *x, int64_t n) {
+    double s = 0;
+    for (int64_t k = 0; k < n; k++) s += x[k] * x[k];
+    return sqrt(s);
 }
 /* The error of a softmax-weighted sum, with the score's absolute sum bounded by norms and sum p|v|
- * by the largest |v| of the column. */
+ * by the largest |v|; of the queries, keys and values of one (b, k): what other heads have moves
+ * nothing here. */
+static void bound_heads(void *arg, int64_t i) {
+    const OpBound *b = arg;
+    const OpCall *c = &b->call;
+    const Tensor *q = &c->in[0], *k = &c->in[1], *v = &c->in[2], *o = &c->out;
+    int64_t kk = i % q->n[K_], row = i / q->n[K_], d = q->n[X_], S = k->n[1];
+    double qm = 0, km = 0, vm = 0;
+    for (int64_t g = 0; g < q->n[G_]; g++)
+        for (int64_t t = 0; t < q->n[T_]; t++)
+            qm = fmax(qm, row_length(AT(const double, *q, at4(q, row, kk, g) + t * q->s[T_]), d));
+    for (int64_t s = 0; s < S; s++) {
+        const double *value = AT(const double, *v, at3(v, row, kk) + s * v->s[1]);
+        km = fmax(km, row_length(AT(const double, *k, at3(k, row, kk) + s * k->s[1]), d));
+        for (int64_t x = 0; x < v->n[3]; x++) vm = fmax(vm, fabs(value[x]));
+    }
+    double score = qm * km * c->at->scale;
+    double bent = c->at->cap > 0 ? 8 * b->u * fmin(score, c->at->cap) : 0; /* by the cap's tanh */
+    double delta = 2 * gamma_n((double)d + 4, b->u) * score + 2 * b->u * score + 4 * b->u + bent;
+    double dp = 2 * gamma_prob((double)d + 4, b->u) * score + 2 * b->u * score + 4 * b->u + bent;
+    double hi = vm * (2.1 * delta + gamma_n(2 * (double)S + 6, b->u)),
+           lo = vm * (2.1 * dp + gamma_prob(2 * (double)S + 6, b->u)),
+           least = (double)(S + 1) * least_of(b->u); /* of the products, and of what divides them */
+    for (int64_t g = 0; g < o->n[G_]; g++)
+        for (int64_t t = 0; t < o->n[T_]; t++) {
+            int64_t at = at4(o, row, kk, g) + t * o->s[T_];
+            for (int64_t x = 0; x < o->n[X_]; x++)
+                b->bound[at + x] = hi + least, b->prob[at + x] = lo + least;
+        }
+}
 static void bound(const OpBound *b) {
     OpBound g = *b;
     g.call = grouped(&b->call, b->operand <= 0);
@@ -145,19 +170,11 @@ static void bound(const OpBound *b) {
         attention_bound_adjoint(&g);
         return;
     }
-    const Tensor *q = &c->in[0], *k = &c->in[1], *v = &c->in[2];
-    int64_t d = q->n[X_], S = k->n[1];
-    double qm = row_norm_max(q->p, d ? tensor_count(q) / d : 0, d),
-           km = row_norm_max(k->p, d ? tensor_count(k) / d : 0, d);
-    double score = qm * km * c->at->scale, vm = 0;
-    for (int64_t i = 0; i < tensor_count(v); i++) vm = fmax(vm, fabs(((const double *)v->p)[i]));
-    double bent = c->at->cap > 0 ? 8 * b->u * fmin(score, c->at->cap) : 0; /* by the cap's tanh */
-    double delta = 2 * gamma_n((double)d + 4, b->u) * score + 2 * b->u * score + 4 * b->u + bent;
-    double dp = 2 * gamma_prob((double)d + 4, b->u) * score + 2 * b->u * score + 4 * b->u + bent;
-    double hi = vm * (2.1 * delta + gamma_n(2 * (double)S + 6, b->u)),
-           lo = vm * (2.1 * dp + gamma_prob(2 * (double)S + 6, b->u)),
-           least = (double)(S + 1) * least_of(b->u); /* of the products, and of what divides them */
-    op_bound_flat(b, hi + least, lo + least);
+    if (box_empty(&c->out)) return;
+    int64_t heads = c->in[0].n[B_] * c->in[0].n[K_];
+    if (c->pool) pool_run(c->pool, heads, bound_heads, &g);
+    else
+        for (int64_t i = 0; i < heads; i++) bound_heads(&g, i);
 }
 static void exact(const OpCall *plain) { /* sum over visible keys of (q.k mod 31) v, mod 31 */
     OpCall g = grouped(plain, true), *c = &g;
@@ -236,6 +253,7 @@ const Op op_attention = {
     .forward = forward,
     .adjoint = adjoint,
     .bound = bound,
+    .bound_each = BOUND_EACH,
     .exact = exact,
     .exact_adjoint = op_exact_adjoint_same,
     .flops = flops,

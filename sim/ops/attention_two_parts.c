@@ -204,6 +204,7 @@ const Op op_attention_two_parts = {
     .forward = forward,
     .adjoint = adjoint,
     .bound = bound,
+    .bound_each = BOUND_EACH,
     .exact = exact,
     .exact_adjoint = op_exact_adjoint_same,
     .flops = flops,

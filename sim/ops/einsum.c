@@ -4,6 +4,7 @@
  * the order in which the first operand lists them. */
 #include "ops/einsum_product.h"
 #include "ops/einsum_rows.h"
+#include "kernel/gemm.h"
 #include "kernel/pool.h"
 #include "ops/util.h"
 #include <assert.h>
@@ -160,6 +161,20 @@ void op_einsum_adjoint(const OpCall *c) {
     op_einsum(&a);
 }
 
+int64_t op_einsum_scratch(const OpCall *c, int64_t n, bool adjoint) {
+    Rule r;
+    OpCall a = adjoint ? op_einsum_towards(c, c->operand, &r) : *c;
+    int64_t m[3] = {1, 1,
+                    1}; /* rows, columns, terms; letters of both factors and the result: none */
+    for (int i = 0; i < 26; i++) {
+        char ch = (char)('a' + i);
+        bool first = rule_find(a.rule, 0, ch) >= 0, out = rule_find_out(a.rule, ch) >= 0,
+             second = a.rule->nin == 2 && rule_find(a.rule, 1, ch) >= 0;
+        if ((!first && !second) || (first && second && out)) continue;
+        m[!out ? 2 : second] = base_mul((size_t)m[!out ? 2 : second], (size_t)c->local[i]);
+    }
+    return gemm_scratch(m[0], m[1] * n, m[2], c->dtype == DT_F64);
+}
 bool op_einsum_together(const OpCall *c, int64_t n, bool adjoint, Pool *pool) {
     bool may = n > 1;
     EinsumSorted *p = base_malloc(base_mul((size_t)n, sizeof *p));
@@ -415,6 +430,7 @@ const Op op_contract = {
     .forward = op_einsum,
     .adjoint = op_einsum_adjoint,
     .together = op_einsum_together,
+    .scratch = op_einsum_scratch,
     .bound = op_bound_contraction,
     .factored = op_factored_contraction,
     .widens = op_widening_contraction,

@@ -144,6 +144,9 @@ typedef struct Op {
     /* n calls of one step (its adjoint's) at once, on all workers, with the bits of one by one;
      * false: nothing is gained by it, and nothing done. NULL: never. */
     bool (*together)(const OpCall *c, int64_t n, bool adjoint, struct Pool *pool);
+    /* Bytes of scratch, at most, that a thread comes to hold for one of n such calls (adjoints) of
+     * a step; asks for sizes only. NULL: none that counts. */
+    int64_t (*scratch)(const OpCall *c, int64_t n, bool adjoint);
     void (*bound)(const OpBound *b); /* error of forward and adjoint; op_bound_contraction,
                                         op_bound_pointwise... */
     /* Are the bounds of the call's result (its adjoint's towards `operand`, if that is not below 0)
@@ -216,6 +219,7 @@ void op_einsum_adjoint(
     const OpCall *c); /* swap operand and output; letters only operand i has are broadcast */
 /* The contraction that makes the cotangent of an operand; its rule goes into *rule. */
 OpCall op_einsum_towards(const OpCall *c, int operand, Rule *rule);
+int64_t op_einsum_scratch(const OpCall *c, int64_t n, bool adjoint);
 /* Those that read one operand in common as one product. */
 bool op_einsum_together(const OpCall *c, int64_t n, bool adjoint, struct Pool *pool);
 double op_einsum_flops(const OpCall *c);

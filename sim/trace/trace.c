@@ -273,7 +273,10 @@ static bool is_collective(const Trace *t, int step) {
 TraceProjected trace_projected(const Trace *t) {
     TraceProjected p = {0};
     for (int i = 0; i < t->n_checks; i++) {
-        const TraceCheck *c = &t->checks[i];
+        const TraceCheck *c = &t->checks[i], *bits = i ? c - 1 : c;
+        if (c->level == LEVEL_BOUND && bits->level == LEVEL_BITS && bits->step == c->step &&
+            c->count > 0 && c->count < bits->count)
+            p.partly++, p.asked += c->count, p.numbers += bits->count;
         if (c->projections <= 0 || !(c->notice > 0)) continue; /* its bits are held beside them */
         if (is_collective(t, c->step)) p.sums++;
         else p.products++;

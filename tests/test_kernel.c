@@ -357,16 +357,25 @@ static void test_vec_edges(void **state) {
     }                                                                                              \
     static void test_columns_##R(void **state) { /* columns.h: the same bits, lane by lane */      \
         (void)state;                                                                               \
-        static T x[100];                                                                           \
+        static T x[COLUMN_ROWS][100];                                                              \
         static double c[2][100], want[303], got[303];                                              \
         for (int64_t n = 0; n < 100; n++) {                                                        \
-            for (int64_t i = 0; i < n; i++) x[i] = (T)real(), c[0][i] = real(), c[1][i] = real();  \
-            double weight[2] = {c[0][0], c[1][0]}, lane[3][8] = {{0}};                             \
+            double weight[2 * COLUMN_ROWS], lane[3][8] = {{0}};                                    \
+            const int rows = 1 + (int)(n % COLUMN_ROWS);                                           \
+            const T *row[COLUMN_ROWS];                                                             \
             memset(want, 0, sizeof want);                                                          \
+            for (int64_t i = 0; i < n; i++) c[0][i] = real(), c[1][i] = real();                    \
+            for (int r = 0; r < rows; r++) {                                                       \
+                row[r] = x[r], weight[2 * r] = real(), weight[2 * r + 1] = real();                 \
+                for (int64_t i = 0; i < n; i++) {                                                  \
+                    double v = (double)(x[r][i] = (T)real());                                      \
+                    want[i] += weight[2 * r] * v, want[101 + i] += weight[2 * r + 1] * v;          \
+                    want[202 + i] += v * v;                                                        \
+                }                                                                                  \
+            }                                                                                      \
             for (int64_t i = 0; i < n; i++) {                                                      \
-                double v = (double)x[i], of[3] = {c[0][i] * v, c[1][i] * v, v * v};                \
+                double v = (double)x[0][i], of[3] = {c[0][i] * v, c[1][i] * v, v * v};             \
                 for (int k = 0; k < 3; k++) lane[k][i % 8] += of[k];                               \
-                want[i] = weight[0] * v, want[101 + i] = weight[1] * v, want[202 + i] = v * v;     \
             }                                                                                      \
             for (int k = 0; k < 3; k++)                                                            \
                 for (int h = 4; h > 0; h /= 2)                                                     \
@@ -375,10 +384,10 @@ static void test_vec_edges(void **state) {
                 if (!kernel_select(isas[s])) continue;                                             \
                 double out[3] = {0};                                                               \
                 const double *const column[2] = {c[0], c[1]};                                      \
-                columns_dot_##R(n, x, column, out);                                                \
+                columns_dot_##R(n, x[0], column, out);                                             \
                 for (int k = 0; k < 3; k++) SAME_BITS(f64, 1, &out[k], &lane[k][0])                \
                 memset(got, 0, sizeof got);                                                        \
-                columns_add_##R(n, x, weight, &(ColumnSums){{got, got + 101}, got + 202});         \
+                columns_add_##R(n, rows, row, weight, &(ColumnSums){{got, got + 101}, got + 202}); \
                 SAME_BITS(f64, 303, got, want)                                                     \
             }                                                                                      \
         }                                                                                          \

@@ -140,14 +140,25 @@ static int64_t combinations(const RegionPairs *at, int lo, int hi) {
     for (int d = lo; d < hi; d++) n *= at->n[d];
     return n;
 }
-/* n elements side by side, each with sums of its own. */
-static void add_row(const Through *j, const char *x, int64_t n, int64_t column, int64_t cell,
-                    int64_t i) {
-    const double weight[2] = {j->column[column], j->column[j->n + column]};
-    double *sum = j->sum + cell * PROJECT_VECTORS * j->inner + i;
+/* Rows of n elements side by side, each element with sums of its own, and which column each row is
+ * of. */
+typedef struct {
+    const char *x[COLUMN_ROWS];
+    int64_t column[COLUMN_ROWS];
+    int n;
+} Rows;
+static void add_rows(const Through *j, const Rows *r, int64_t n, int64_t cell, int64_t i) {
+    double weight[2 * COLUMN_ROWS], *sum = j->sum + cell * PROJECT_VECTORS * j->inner + i;
+    const float *f[COLUMN_ROWS];
+    const double *d[COLUMN_ROWS];
     ColumnSums to = {{sum, sum + j->inner}, j->square + cell * j->inner + i};
-    if (j->dt == DT_F32) columns_add_f32(n, (const float *)(const void *)x, weight, &to);
-    else columns_add_f64(n, (const double *)(const void *)x, weight, &to);
+    for (int k = 0; k < r->n; k++) {
+        weight[2 * k] = j->column[r->column[k]];
+        weight[2 * k + 1] = j->column[j->n + r->column[k]];
+        f[k] = (const float *)(const void *)r->x[k], d[k] = (const double *)(const void *)r->x[k];
+    }
+    if (j->dt == DT_F32) columns_add_f32(n, r->n, f, weight, &to);
+    else columns_add_f64(n, r->n, d, weight, &to);
 }
 /* n elements side by side along the dim that is cut: one sum. */
 static void add_dot(const Through *j, const char *x, int64_t n, int64_t column, int64_t cell) {
@@ -178,10 +189,14 @@ static void patch_block(const Patch *x, Place o, int64_t lo, int64_t hi) {
     for (int64_t r = 0; r < rows; r++) {
         Place row = place(at, x->dim + 1, x->last, r);
         for (int64_t c = 0; c < n; c += step)
-            for (int64_t k = lo; k < hi; k++)
-                add_row(j, data + (from[k] + row.from + at->from[x->last][c]) * es,
-                        step < n - c ? step : n - c, to[k] / j->inner, cell,
-                        row.to + at->to[x->last][c]);
+            for (int64_t k = lo; k < hi; k += COLUMN_ROWS) {
+                Rows some = {.n = (int)(hi - k < COLUMN_ROWS ? hi - k : COLUMN_ROWS)};
+                for (int m = 0; m < some.n; m++) {
+                    some.x[m] = data + (from[k + m] + row.from + at->from[x->last][c]) * es;
+                    some.column[m] = to[k + m] / j->inner;
+                }
+                add_rows(j, &some, step < n - c ? step : n - c, cell, row.to + at->to[x->last][c]);
+            }
     }
 }
 static void patch_task(void *arg, int64_t task) {

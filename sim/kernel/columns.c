@@ -3,11 +3,13 @@
 #include "kernel/columns.h"
 #include "kernel/isa.h"
 
-void columns_add_f32(int64_t n, const float *x, const double weight[2], const ColumnSums *to) {
-    kernel_current()->f32->columns_add(n, x, weight, to);
+void columns_add_f32(int64_t n, int rows, const float *const *x, const double *weight,
+                     const ColumnSums *to) {
+    kernel_current()->f32->columns_add(n, rows, x, weight, to);
 }
-void columns_add_f64(int64_t n, const double *x, const double weight[2], const ColumnSums *to) {
-    kernel_current()->f64->columns_add(n, x, weight, to);
+void columns_add_f64(int64_t n, int rows, const double *const *x, const double *weight,
+                     const ColumnSums *to) {
+    kernel_current()->f64->columns_add(n, rows, x, weight, to);
 }
 void columns_dot_f32(int64_t n, const float *x, const double *const column[2], double out[3]) {
     kernel_current()->f32->columns_dot(n, x, column, out);

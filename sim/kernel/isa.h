@@ -46,7 +46,8 @@
         bool (*factored)(int64_t n, const T *got, const double *want, int64_t at,                  \
                          const ErrorFactors *f, ErrorTop *top);                                    \
         /* see columns.h */                                                                        \
-        void (*columns_add)(int64_t n, const T *x, const double weight[2], const ColumnSums *to);  \
+        void (*columns_add)(int64_t n, int rows, const T *const *x, const double *weight,          \
+                            const ColumnSums *to);                                                 \
         void (*columns_dot)(int64_t n, const T *x, const double *const column[2], double out[3]);  \
     } KernelOps_##R
 KERNEL_OPS_DECL(f32, float);

@@ -15,6 +15,7 @@
 #define ISA avx512
 
 #define BITS 512
+#define COLUMN_PART 8
 
 #define IS_F64 1
 #define V __m512d

@@ -49,6 +49,7 @@ typedef struct {
     Line line[MOST_LINES];
     Box *text; /* names that stand */
     Box *mark; /* what each mark covers, in the order of the plot */
+    Pt *at;    /* where it stands */
     Name *name;
     unsigned *legend;
 } RoofPen;
@@ -126,15 +127,13 @@ static double radius(const RoofMark *m) {
 static bool is_wrong(const RoofPlot *p, const RoofMark *m) {
     return wrong_number(p->wrong, m->step) > 0;
 }
-static Box mark_box(const RoofPen *q, const RoofMark *m) {
-    const Pt at = point(q, m->x, m->y);
+static Box mark_box(const RoofMark *m, Pt at) {
     const double r = radius(m) + 1, w = m->hexagon ? 1.5 * r : r;
     return (Box){at.x - w, at.y - r, at.x + w, at.y + r};
 }
 static bool one_place(const RoofPen *q, int i, int k) {
-    const Pt a = point(q, q->p->mark[i].x, q->p->mark[i].y),
-             b = point(q, q->p->mark[k].x, q->p->mark[k].y);
-    return hypot(a.x - b.x, a.y - b.y) <= CLOSE;
+    const double dx = q->at[i].x - q->at[k].x, dy = q->at[i].y - q->at[k].y;
+    return dx * dx + dy * dy <= CLOSE * CLOSE;
 }
 static bool crosses(Line l, Box b) { return box_crossed(l.a, l.b, b); }
 static bool is_free(const RoofPen *q, Box b, int own) {
@@ -146,7 +145,9 @@ static bool is_free(const RoofPen *q, Box b, int own) {
     for (int i = 0; i < q->n_boxes; i++)
         if (box_overlap(wide, q->text[i], 0)) return false;
     for (int i = 0; i < q->n_marks; i++)
-        if (box_overlap(own >= 0 && one_place(q, i, own) ? b : wide, q->mark[i], 0)) return false;
+        if (box_overlap(wide, q->mark[i], 0) &&
+            (own < 0 || !one_place(q, i, own) || box_overlap(b, q->mark[i], 0)))
+            return false;
     for (int i = 0; i < q->n_lines; i++)
         if (crosses(q->line[i], wide)) return false;
     return true;
@@ -373,11 +374,10 @@ typedef struct {
     double far;
     bool over;
 } Spot;
-static bool try_name(RoofPen *q, int i, const char *text, Spot at) {
+static bool try_name(RoofPen *q, int i, const char *text, double w, Spot at) {
     const RoofMark *m = &q->p->mark[i];
-    const Pt o = point(q, m->x, m->y), way = at.way;
-    const double r = radius(m), rx = m->hexagon ? 1.5 * r : r,
-                 w = scene_width(q->s, q->size, REGULAR, text), h = 0.62 * q->size;
+    const Pt o = q->at[i], way = at.way;
+    const double r = radius(m), rx = m->hexagon ? 1.5 * r : r, h = 0.62 * q->size;
     const double x = o.x + way.x * (rx + 4 + at.far), y = o.y + way.y * (r + 3 + at.far),
                  left = way.x > 0.5    ? x
                         : way.x < -0.5 ? x - w
@@ -410,9 +410,10 @@ static bool try_round(RoofPen *q, int i, int from, int to, bool over) {
     enum { WAYS = 32, FARS = sizeof far / sizeof *far };
     for (int most = MOST_NAMES; most > 0; most--) {
         const char *text = names_at(q, i, most);
+        const double w = scene_width(q->s, q->size, REGULAR, text);
         for (int f = from; f < to && f < FARS; f++)
             for (int k = 0; k < WAYS; k++)
-                if (try_name(q, i, text, (Spot){direction(k), far[f], over})) return true;
+                if (try_name(q, i, text, w, (Spot){direction(k), far[f], over})) return true;
     }
     return false;
 }
@@ -507,13 +508,18 @@ void roof_plot(const RoofPlot *p, unsigned *legend) {
     q.box = (Area){p->at.x + LEFT, p->at.y + HEAD, p->at.w - LEFT, p->at.h - HEAD - BOTTOM};
     q.text = ARENA_ARRAY(q.a, Box, 2 * p->n + 16);
     q.mark = ARENA_ARRAY(q.a, Box, p->n + 1);
+    q.at = ARENA_ARRAY(q.a, Pt, p->n + 1);
     set_axes(&q);
     scene_begin(p->s, "plot", p->id, p->head);
     scene_text(p->s, p->at.x, p->at.y + 12, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK},
                scene_fit(p->s, p->head, p->at.w, 13, SEMIBOLD));
     draw_x(&q), draw_y(&q);
     scene_rect(p->s, q.box, 0, (Look){ROLE_NONE, ROLE_FAINT, 1});
-    for (; q.n_marks < p->n; q.n_marks++) q.mark[q.n_marks] = mark_box(&q, &p->mark[q.n_marks]);
+    for (; q.n_marks < p->n; q.n_marks++) {
+        const RoofMark *m = &p->mark[q.n_marks];
+        q.at[q.n_marks] = point(&q, m->x, m->y);
+        q.mark[q.n_marks] = mark_box(m, q.at[q.n_marks]);
+    }
     draw_roofs(&q);
     for (int k = 0; k < 2; k++) /* what is wrong is on top */
         for (int i = 0; i < p->n; i++)

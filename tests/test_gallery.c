@@ -332,6 +332,7 @@ static void check_trace_and_themes(const Plan1 *p, const char *view) {
     Arena *a = arena_new();
     static const RenderFormat formats[] = {FORMAT_SVG, FORMAT_TEXT, FORMAT_PNG};
     size_t n, m;
+    Svg light = {0};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         RenderOptions o = options(view, i == 2 ? "slide" : NULL, NULL);
         if (i == 2) o.width_px = 480;
@@ -339,6 +340,7 @@ static void check_trace_and_themes(const Plan1 *p, const char *view) {
                    *y = draw(a, p->saved, &o, formats[i], &m);
         assert_int_equal(n, m);
         assert_memory_equal(x, y, n);
+        if (formats[i] == FORMAT_SVG) light = read_svg(a, x, n, view);
         for (const char *line = x, *end; formats[i] == FORMAT_TEXT && *line;
              line = *end ? end + 1 : end) {
             end = line + strcspn(line, "\n");
@@ -348,7 +350,6 @@ static void check_trace_and_themes(const Plan1 *p, const char *view) {
         }
     }
     RenderOptions o = options(view, NULL, NULL);
-    Svg light = svg_of(a, p->t, &o, view);
     for (int th = 1; th < 3; th++) {
         o.theme = themes[th];
         Svg s = svg_of(a, p->t, &o, view);

@@ -18,16 +18,15 @@
 enum { MOST = 1024, STACK = 64 << 10, ARRAYS = 12, SHARED = 128 << 10, NOTHING = 0xFF };
 typedef enum { RUNS, AT_BLOCK, AT_WARP, ENDED } State;
 typedef struct {
-    ucontext_t begin;
     jmp_buf at; /* once it has begun: a switch without a call of the system */
-    bool begun;
-    State state;
+    bool begun; /* and runs one block after the other */
     int arrays; /* of shared memory that it has asked for */
     int turn;   /* of its shuffles */
 } Thread;
 /* The block that runs now. One process, one GPU, one block at a time. */
 static struct {
     Thread thread[MOST];
+    State state[MOST]; /* of each thread */
     char stacks[MOST][STACK];
     _Alignas(32) char shared[SHARED];
     size_t used;
@@ -51,7 +50,7 @@ static void wait_for(State what) {
         fprintf(stderr, "a kernel waits that the list does not call `together`\n");
         abort();
     }
-    me->state = what;
+    now.state[now.self] = what;
     if (!_setjmp(me->at)) _longjmp(now.scheduler, 1);
 }
 void gpu_barrier(void) { wait_for(AT_BLOCK); }
@@ -90,28 +89,40 @@ void *gpu_shared(size_t bytes) {
     }
     return now.array[k];
 }
+/* A thread of a block, and then of the next one. */
 static void entry(void) {
-    now.kernel(*now.args);
-    now.thread[now.self].state = ENDED;
-    _longjmp(now.scheduler, 1);
+    for (;;) {
+        now.kernel(*now.args);
+        now.state[now.self] = ENDED;
+        if (!_setjmp(now.thread[now.self].at)) _longjmp(now.scheduler, 1);
+    }
+}
+/* Stacks begin at different places of a page: else a cache holds those of a few threads only. */
+static void begin(int i) {
+    ucontext_t at;
+    now.thread[i].begun = true;
+    getcontext(&at);
+    at.uc_stack.ss_sp = now.stacks[i];
+    at.uc_stack.ss_size = STACK - (size_t)(i % 64) * 64;
+    at.uc_link = NULL;
+    makecontext(&at, entry, 0);
+    setcontext(&at);
 }
 /* Lets thread i run until it waits or ends. */
 static void resume(int i) {
-    Thread *t = &now.thread[i];
     now.self = i;
     if (_setjmp(now.scheduler)) return;
-    if (t->begun) _longjmp(t->at, 1);
-    t->begun = true;
-    setcontext(&t->begin);
+    if (now.thread[i].begun) _longjmp(now.thread[i].at, 1);
+    begin(i);
 }
 static int count_of(int from, int to, State s) {
     int n = 0;
-    for (int i = from; i < to; i++) n += now.thread[i].state == s;
+    for (int i = from; i < to; i++) n += now.state[i] == s;
     return n;
 }
 static void let_go(int from, int to, State s) {
     for (int i = from; i < to; i++)
-        if (now.thread[i].state == s) now.thread[i].state = RUNS;
+        if (now.state[i] == s) now.state[i] = RUNS;
 }
 /* Lets on those who wait for what all have reached. False: nobody can go on. */
 static bool release(void) {
@@ -134,19 +145,14 @@ static const char *run_block(void) {
     now.used = 0;
     for (int i = 0; i < now.width; i++) {
         Thread *t = &now.thread[i];
-        getcontext(&t->begin);
-        t->begin.uc_stack.ss_sp = now.stacks[i];
-        t->begin.uc_stack.ss_size = STACK;
-        t->begin.uc_link = NULL;
-        makecontext(&t->begin, entry, 0);
-        t->state = RUNS;
-        t->begun = false;
+        t->begun &= now.state[i] == ENDED; /* one that was left in a block that hung begins anew */
+        now.state[i] = RUNS;
         t->arrays = t->turn = 0;
     }
     for (;;) {
         for (int k = 0; k < now.width; k++) {
             int i = now.block % 2 ? now.width - 1 - k : k;
-            if (now.thread[i].state == RUNS) resume(i);
+            if (now.state[i] == RUNS) resume(i);
         }
         if (count_of(0, now.width, ENDED) == now.width) return NULL;
         if (!release()) return "threads wait for others of their block that do not come";

@@ -14,8 +14,12 @@ CFLAGS ?= -O3 -g
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes
 # no -ffast-math: sums have a fixed order and NaN means something
 ALL_CFLAGS = -std=gnu17 $(CFLAGS) -ffp-contract=off -fno-math-errno -fno-trapping-math $(WARN) -Isim -I. \
-	-DSHARDPROOF_VERSION='"$(VERSION)"' -pthread -MMD -MP $(shell pkg-config --cflags $(MODULES) 2>/dev/null)
-LIBS = $(shell pkg-config --libs $(MODULES) 2>/dev/null) -lm -pthread -ldl
+	-DSHARDPROOF_VERSION='"$(VERSION)"' -pthread -MMD -MP $(MODULE_CFLAGS)
+LIBS = $(MODULE_LIBS) -lm -pthread -ldl
+# asked for once, when first needed
+MODULE_CFLAGS = $(eval MODULE_CFLAGS := $(shell pkg-config --cflags $(MODULES) 2>/dev/null))$(MODULE_CFLAGS)
+MODULE_LIBS = $(eval MODULE_LIBS := $(shell pkg-config --libs $(MODULES) 2>/dev/null))$(MODULE_LIBS)
+CMOCKA_LIBS = $(eval CMOCKA_LIBS := $(shell pkg-config --libs cmocka 2>/dev/null))$(CMOCKA_LIBS)
 # MPI=openmpi, MPI=mpich: these plug-ins, and an error where one cannot be built. Compilers by Debian's names, or OPENMPI_CC=mpicc.
 OPENMPI_CC ?= $(shell command -v mpicc.openmpi)
 MPICH_CC ?= $(shell command -v mpicc.mpich)
@@ -90,6 +94,8 @@ $(NCCL_PLUGIN) $(NCCL_REAL): sim/engine/nccl/engine_nccl.c sim/engine/nccl_calls
 bundle: shardproof plugins
 	@[ -n "$(CUDA)" ] || { echo "make CUDA=1 bundle" >&2; exit 1; }
 	sh tests/bundle.sh $(BUILD)/bundle
+# Tests are compiled in a third of the time, and what they test as it is shipped. A CFLAGS of one's own stays.
+$(BUILD)/tests/test_%.o $(BUILD)/tests/support/%.o $(BUILD)/tests/fuzz/%.o: CFLAGS := $(CFLAGS:-O3=-O1)
 # Says what is missing, where the compiler would say it in a hundred lines. `make demo` installs it.
 .PHONY: packages
 packages:
@@ -100,7 +106,7 @@ packages:
 FUZZ_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fuzz/fuzz_*.c))
 $(BUILD)/tests/test_fuzz_corpus: $(FUZZ_OBJ)
 $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(SUPPORT) $(BUILD)/libshardproof.a
-	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(shell pkg-config --libs cmocka 2>/dev/null) $(TEST_LIBS) $(LIBS)
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CMOCKA_LIBS) $(TEST_LIBS) $(LIBS)
 # an XML parser to read pictures with; the program itself needs none
 $(BUILD)/tests/test_gallery: TEST_LIBS = $(shell pkg-config --libs expat 2>/dev/null)
 
@@ -143,24 +149,32 @@ $(BUILD)/tests/engine.so: tests/trip/engine.c sim/engine/engine.h
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(TRIP_CC) -o $@ $<
 
+# the kernels and what runs them in place of a GPU, for both plug-ins that have none; as quick to build as to run
+EMULATE := $(BUILD)/tests/emulate.o
+$(EMULATE): tests/support/emulate.c tests/support/emulate.h tests/support/fence.h sim/base/arena.h sim/base/clock.h \
+		$(wildcard sim/gpu/*.h sim/ops/*.cu.h)
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) -std=gnu17 -O1 -g -ffp-contract=off -fno-math-errno -fno-trapping-math -Isim -I. -Itests -fPIC \
+		-fvisibility=hidden -c -o $@ $<
+
 # a plug-in for --cuda whose GPU is the process itself (tests/support/emulate.h), and which can fail
 FENCE := tests/support/fence.c sim/base/arena.c sim/base/ends.c sim/base/utf8.c sim/base/clock.c
-GPU_TEST := tests/trip/gpu.c tests/support/emulate.c $(FENCE)
+GPU_TEST := tests/trip/gpu.c $(FENCE)
 FAKE_I := -I. -Itests -Itests/trip/cuda
-$(BUILD)/tests/gpu.so: $(GPU_TEST) tests/support/emulate.h $(TRIP_H) \
+$(BUILD)/tests/gpu.so: $(GPU_TEST) $(EMULATE) tests/support/emulate.h $(TRIP_H) \
 		$(wildcard sim/gpu/*.h sim/ops/*.cu.h)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) -std=gnu17 -O2 -g -ffp-contract=off -Isim $(FAKE_I) -Itests/support -shared \
-		-fPIC -fvisibility=hidden -Wl,-Bsymbolic -o $@ $(GPU_TEST) -lm -ldl -pthread
+		-fPIC -fvisibility=hidden -Wl,-Bsymbolic -o $@ $(GPU_TEST) $(EMULATE) -lm -ldl -pthread
 
 # CUDA's plug-in itself, on a runtime and a cuBLASLt of the tests: with the real headers, so where they are
 CUDA_HOST_I := -I. -Itests -Itests/support -isystem $(dir $(NVCC))../include
-$(BUILD)/tests/cuda_host.so: tests/trip/cuda_host.cc tests/trip/cuda_host.c sim/gpu/cuda/gpu_cuda.cu tests/support/emulate.c \
+$(BUILD)/tests/cuda_host.so: tests/trip/cuda_host.cc tests/trip/cuda_host.c sim/gpu/cuda/gpu_cuda.cu $(EMULATE) \
 		tests/support/emulate.h $(FENCE) $(wildcard sim/gpu/*.h sim/ops/*.cu.h)
 	@mkdir -p $(@D)
 	$(call say,CXX,$<)$(CXX) -std=gnu++17 -O2 -g -ffp-contract=off -Isim $(CUDA_HOST_I) -fPIC -fvisibility=hidden -c -o $@.o $<
 	$(call say,CC,$(word 2,$^))$(CC) -std=gnu17 -O2 -g -ffp-contract=off -Wall -Wextra -Isim $(CUDA_HOST_I) -shared -fPIC \
-		-fvisibility=hidden -Wl,-Bsymbolic -o $@ tests/trip/cuda_host.c tests/support/emulate.c $(FENCE) $@.o -lstdc++ -lm -ldl -pthread
+		-fvisibility=hidden -Wl,-Bsymbolic -o $@ tests/trip/cuda_host.c $(EMULATE) $(FENCE) $@.o -lstdc++ -lm -ldl -pthread
 
 # NCCL and CUDA's runtime of the tests, and NCCL's plug-in on them: with the real headers where they are
 CUDA_H := $(if $(NCCL_H),$(dir $(firstword $(wildcard /usr/local/cuda/include/cuda_runtime_api.h \
@@ -207,7 +221,7 @@ soak: deps-mpi
 	SHARDPROOF_MPI=mpich SHARDPROOF_SOAK=100 $(BUILD)/tests/test_mpi_ends
 	@if command -v clang > /dev/null; then $(MAKE) fuzz FUZZ_SECONDS=600; else echo "without clang: fuzzing is left out"; fi
 $(BUILD)/tests/soak: $(BUILD)/tests/soak.o $(SUPPORT) $(BUILD)/libshardproof.a
-	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs cmocka 2>/dev/null) $(LIBS)
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(CMOCKA_LIBS) $(LIBS)
 
 # Mistakes planted one by one in a copy of the tree: the tests must notice each (tests/sabotage/list.txt).
 sabotage: deps

@@ -294,7 +294,7 @@ static void check_value(World *w, int val, const double *X) {
 }
 static int one_redistribution(int64_t *cheaper, int kinds[MOVE_KINDS]) {
     int na = 1 + below(3), nd = 1 + below(3);
-    int64_t size[3], shape[3], n = 1;
+    int64_t size[3] = {0}, shape[3] = {0}, n = 1;
     for (int i = 0; i < na; i++) size[i] = (int64_t[]){1, 2, 2, 3}[below(4)];
     for (int d = 0; d < nd; d++) n *= shape[d] = 1 + below(11);
     Mesh m = mesh_of(na, size);

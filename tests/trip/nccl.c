@@ -22,6 +22,7 @@
 #include "support/fence.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -34,7 +35,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { RANKS = 16, ROOM = 1 << 30, NEVER = -1, NAP_US = 50, POLLS = 2, TEXT = 64 };
+enum { RANKS = 16, ROOM = 1 << 30, NEVER = -1, NAP_MS = 1, POLLS = 2, TEXT = 64 };
 
 /* ---- planted faults ---- */
 static const struct {
@@ -80,6 +81,31 @@ static Fault fault(const char *call) {
         if (f.now) return (cudaError_t)f.result;                                                   \
     } while (0)
 
+/* ---- waiting ---- */
+/* Whoever waits sleeps until something has moved on, or looks again after a while: ranks are more
+ * than processors, and those that spin keep the others from what they wait for. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+} W = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER};
+static void moved_on(void) {
+    pthread_mutex_lock(&W.lock);
+    pthread_cond_broadcast(&W.moved);
+    pthread_mutex_unlock(&W.lock);
+}
+/* Waits once, where *x is still what it was. */
+static void nap_while(const _Atomic int *x, int was) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += NAP_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    pthread_mutex_lock(&W.lock);
+    if (atomic_load(x) == was) pthread_cond_timedwait(&W.moved, &W.lock, &until);
+    pthread_mutex_unlock(&W.lock);
+}
+static void nap(void) { usleep(NAP_MS * 1000); }
+
 /* ---- memory and streams ---- */
 static Fence *fence(void) {
     static Fence *all;
@@ -116,6 +142,7 @@ static void *work(void *arg) {
         free(j->more ? j->more : j->from);
         free(j);
         if (goes) atomic_fetch_sub(&s->left, 1);
+        moved_on();
     }
     return NULL;
 }
@@ -142,12 +169,14 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
 }
 cudaError_t cudaStreamQuery(cudaStream_t s) {
     CUDA_FAULT("cudaStreamQuery");
-    if (atomic_load(&s->left)) return cudaErrorNotReady;
+    int left = atomic_load(&s->left);
+    if (left) nap_while(&s->left, left); /* an answer takes a while, as that of a busy GPU does */
+    if (left) return cudaErrorNotReady;
     order_waited(s->number);
     return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t s) {
-    while (atomic_load(&s->left)) usleep(NAP_US);
+    for (int left; (left = atomic_load(&s->left));) nap_while(&s->left, left);
     order_waited(s->number);
     return cudaSuccess;
 }
@@ -167,11 +196,13 @@ static bool record_job(Job *j) {
     const AtEvent *x = j->more;
     if (x->event->timed) x->event->at = clock_seconds();
     atomic_store(&x->event->reached, x->which);
+    moved_on();
     return true;
 }
 static bool wait_job(Job *j) {
     const AtEvent *x = j->more;
-    while (atomic_load(&x->event->reached) < x->which) usleep(NAP_US);
+    for (int at; (at = atomic_load(&x->event->reached)) < x->which;)
+        nap_while(&x->event->reached, at);
     return true;
 }
 static void at_event(cudaStream_t s, cudaEvent_t e, bool (*run)(Job *j)) {
@@ -185,7 +216,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags) {
     return (*e)->timed || flags == cudaEventDisableTiming ? cudaSuccess : cudaErrorInvalidValue;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t e) {
-    while (atomic_load(&e->reached) < e->asked) usleep(NAP_US);
+    for (int at; (at = atomic_load(&e->reached)) < e->asked;) nap_while(&e->reached, at);
     return cudaSuccess;
 }
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to) {
@@ -385,15 +416,16 @@ static bool connect_all(ncclComm_t c) {
         len = address(&a, c->name, r);
         c->fd[r] = open_socket();
         while (connect(c->fd[r], (struct sockaddr *)&a, len)) {
-            usleep(NAP_US);
+            nap();
             if (atomic_load(&c->over)) return false;
         }
         if (write(c->fd[r], &me, sizeof me) != sizeof me) abort();
     }
     while (higher && !atomic_load(&c->over)) {
         Card it;
+        struct pollfd comes = {.fd = listener, .events = POLLIN};
+        poll(&comes, 1, NAP_MS);
         int fd = accept(listener, NULL, NULL);
-        usleep(NAP_US);
         if (fd < 0) continue;
         if (read(fd, &it, sizeof it) != sizeof it) abort();
         bool same = it.device == me.device && !strcmp(it.host, me.host);
@@ -410,6 +442,7 @@ static void *init(void *arg) {
     ncclComm_t c = arg;
     int was = ncclInProgress; /* or refused */
     if (connect_all(c)) atomic_compare_exchange_strong(&c->state, &was, ncclSuccess);
+    moved_on();
     return NULL;
 }
 static ncclComm_t comm_new(const char *name, int rank, int n) {
@@ -459,6 +492,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *state) {
         atomic_fetch_sub(&c->polls, 1);
         *state = ncclInProgress;
     }
+    if (*state == ncclInProgress) nap_while(&c->state, ncclInProgress);
     return ncclSuccess;
 }
 
@@ -486,6 +520,17 @@ static bool held_up(const Transfer *t, int i) {
             return true;
     return false;
 }
+/* Until one of them can go on, or a while: it may have been given up. */
+static void nap_sockets(const Transfer *t, int n) {
+    struct pollfd *p = malloc((size_t)n * sizeof *p);
+    int k = 0;
+    for (int i = 0; i < n; i++)
+        if (t[i].at < t[i].n && !held_up(t, i))
+            p[k++] = (struct pollfd){.fd = t[i].comm->fd[t[i].peer],
+                                     .events = t[i].out ? POLLOUT : POLLIN};
+    poll(p, (nfds_t)k, NAP_MS);
+    free(p);
+}
 /* All of them together. A peer that is gone is the communicator's error, and never done. */
 static bool transfer_all(Transfer *t, int n) {
     for (bool left = true; left;) {
@@ -502,7 +547,7 @@ static bool transfer_all(Transfer *t, int n) {
             after += t[i].at;
             left |= t[i].at < t[i].n;
         }
-        if (left && before == after) usleep(NAP_US);
+        if (left && before == after) nap_sockets(t, n);
     }
     return true;
 }
@@ -531,6 +576,7 @@ static void *split(void *arg) {
     atomic_store(&child->state, ncclSuccess);
     *c->child = child; /* nobody sees it before */
     atomic_store(&c->state, ncclSuccess);
+    moved_on();
     return NULL;
 }
 ncclResult_t ncclCommSplit(ncclComm_t c, int color, int key, ncclComm_t *child,
@@ -575,7 +621,7 @@ ncclResult_t ncclCommAbort(ncclComm_t c) {
     const char *log = getenv("FAKE_LOG");
     FILE *to = log ? fopen(log, "a") : NULL;
     FAULT("CommAbort");
-    while (f.now) usleep(NAP_US); /* it never returns */
+    while (f.now) nap(); /* it never returns */
     if (to) fprintf(to, "rank %s gave up %s as %d of %d\n", getenv("RANK"), c->name, c->rank, c->n);
     if (to) fclose(to);
     forget(c); /* what is on its stream may still look at it */

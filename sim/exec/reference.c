@@ -96,11 +96,12 @@ static void *load_full(FullSource *f, int tensor, Dtype dtype) {
     if (dev->sizes_only) return dry_full(f, dev, tensor, dtype, p);
     if (f->modulus > 0 && !t->is_int && !is_cut(f, t)) {
         RandomStream r = random_stream(f->g, tensor, f->seed);
+        int64_t x[256];
         for (int64_t i = 0; i < n; i++) {
-            int64_t x;
-            random_ints(&r, i, 1, (int64_t)f->modulus, &x);
-            if (dtype == DT_F32) ((float *)p)[i] = (float)x;
-            else ((double *)p)[i] = (double)x;
+            const int64_t k = i % 256, left = n - i;
+            if (k == 0) random_ints(&r, i, left < 256 ? left : 256, (int64_t)f->modulus, x);
+            if (dtype == DT_F32) ((float *)p)[i] = (float)x[k];
+            else ((double *)p)[i] = (double)x[k];
         }
         return p;
     }

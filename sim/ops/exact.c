@@ -7,6 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* fmod of whole numbers that a double holds, at the speed of a division. */
+static double residue(double x, double p) { return x - p * (double)(int64_t)(x / p); }
+
 void op_exact_same(const OpCall *c) { c->op->forward(c); }
 void op_exact_adjoint_same(const OpCall *c) { c->op->adjoint(c); }
 
@@ -70,7 +73,7 @@ static void sum_whole(Named *x, const OpCall *c, const double *from) {
         int64_t to = 0;
         for (int d = 0; d < x->t->nd; d++) to += i[d] * step[d];
         double v = from ? from[at++] : el_get(x->t, c->dtype, box_offset(x->t, x->t->nd, i));
-        x->sums[to] = fmod(x->sums[to] + v, c->modulus);
+        x->sums[to] = residue(x->sums[to] + v, c->modulus);
     } while (box_next(x->t->nd, x->t->n, i));
 }
 static void add_saved(ByRule *r, const Tensor *t, const char *letters, bool linear) {
@@ -89,10 +92,10 @@ static double term(const ByRule *r, const int64_t *i) {
     for (int k = 0; k < r->n_saved; k++) {
         const Named *s = &r->saved[k];
         double v = el_get(s->t, c->dtype, offset(r, s->step, i));
-        if (r->linear[k]) x = fmod(x * v, c->modulus);
+        if (r->linear[k]) x = residue(x * v, c->modulus);
         else by += r->factor[k] * (v + (s->sums ? 3 * s->sums[offset(r, s->of, i)] : 0));
     }
-    return fmod(x * fmod(by, c->modulus), c->modulus);
+    return residue(x * residue(by, c->modulus), c->modulus);
 }
 /* Writes what is in `sum`; where the op is not linear in the operand, what stands in its whole
  * letters depends on all of them. */
@@ -106,7 +109,7 @@ static void write_out(ByRule *r, const double *sum) {
         int64_t of = 0;
         for (int d = 0; d < c->out.nd; d++) of += i[d] * o->of[o->letters[d] - 'a'];
         if (o->sums) x += 5 * o->sums[of];
-        el_set(&c->out, c->dtype, box_offset(&c->out, c->out.nd, i), fmod(x, c->modulus));
+        el_set(&c->out, c->dtype, box_offset(&c->out, c->out.nd, i), residue(x, c->modulus));
     } while (box_next(c->out.nd, c->out.n, i));
 }
 /* For out = f(operands) by any rule, towards one of them: the sum over the letters that this one
@@ -128,7 +131,7 @@ void op_exact_adjoint(const OpCall *c) {
     for (int k = 0; k < r.n; k++) all *= r.size[k];
     if (all) do {
             int64_t at = offset(&r, r.out.step, i); /* it is packed */
-            sum[at] = fmod(sum[at] + term(&r, i), c->modulus);
+            sum[at] = residue(sum[at] + term(&r, i), c->modulus);
         } while (box_next(r.n, r.size, i));
     write_out(&r, sum);
     free(sum);
@@ -149,18 +152,18 @@ static double dot(const ExactAttention *a, const ExactRows *x, int64_t i, const 
 }
 /* What stands in place of the probability of key s, and of its cotangent. */
 static double weight(const ExactAttention *a, int64_t t, int64_t s) {
-    return fmod(1 + dot(a, &a->q, t, &a->k, s, a->d), a->modulus);
+    return residue(1 + dot(a, &a->q, t, &a->k, s, a->d), a->modulus);
 }
 static double towards_weight(const ExactAttention *a, int64_t t, int64_t s) {
     double lse = a->fout.p ? at(a, &a->cot, t, a->dv) : 0;
-    return fmod(dot(a, &a->cot, t, &a->v, s, a->dv) + lse, a->modulus);
+    return residue(dot(a, &a->cot, t, &a->v, s, a->dv) + lse, a->modulus);
 }
 /* What all keys of a query have in common: the sum over them, in parts the result's own. */
 static double of_query(const ExactAttention *a, int64_t t, AttentionRun run) {
     double sum = a->fout.p ? dot(a, &a->cot, t, &a->fout, t, a->dv + 1) : 0;
     for (int64_t s = run.from; s < run.lim && !a->fout.p; s++)
         sum += weight(a, t, s) * towards_weight(a, t, s);
-    return fmod(sum, a->modulus);
+    return residue(sum, a->modulus);
 }
 static void add_row(double *to, double by, const ExactAttention *a, const ExactRows *x, int64_t row,
                     int64_t n) {
@@ -172,7 +175,7 @@ static void add_pairs(const ExactAttention *a, int64_t t, double *to) {
     for (int64_t s = run.from; s < run.lim; s++) {
         double w = weight(a, t, s);
         double score =
-            a->operand == 2 ? 0 : fmod(w * (towards_weight(a, t, s) + common), a->modulus);
+            a->operand == 2 ? 0 : residue(w * (towards_weight(a, t, s) + common), a->modulus);
         if (a->operand == 0) add_row(to + t * a->d, score, a, &a->k, s, a->d);
         if (a->operand == 1) add_row(to + s * a->d, score, a, &a->q, t, a->d);
         if (a->operand == 2) add_row(to + s * a->dv, w, a, &a->cot, t, a->dv);
@@ -187,7 +190,7 @@ void exact_attention_adjoint(const ExactAttention *a) {
     for (int64_t i = 0; i < rows; i++)
         for (int64_t k = 0; k < n; k++) {
             double had = a->more ? at(a, &a->out, i, k) : 0;
-            el_set(&out, a->dtype, i * a->out.step + k, fmod(had + to[i * n + k], a->modulus));
+            el_set(&out, a->dtype, i * a->out.step + k, residue(had + to[i * n + k], a->modulus));
         }
     free(to);
 }

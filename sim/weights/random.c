@@ -185,12 +185,13 @@ WIDE static void store_avx512(Grid g, const uint32_t *bits, int64_t n, Dtype dty
 }
 #endif
 
-/* The same numbers at the speed of this processor. */
+/* The same numbers at the speed of this processor, where n fill its lanes. */
 typedef struct {
     void (*lanes)(const RandomStream *r, uint64_t first, uint32_t *out);
     void (*store)(Grid g, const uint32_t *bits, int64_t n, Dtype dtype, void *out, int64_t at);
 } Maker;
-static Maker best_maker(void) {
+static Maker best_maker(int64_t n) {
+    if (n < LANES * BLOCK) return (Maker){philox_lanes, store_plain};
 #if defined __x86_64__
     bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                 __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
@@ -220,7 +221,7 @@ static int64_t random_bits(const RandomStream *r, const Maker *maker, int64_t at
 void random_fill(const RandomStream *r, int64_t first, int64_t n, Dtype dtype, void *out) {
     assert(dtype == DT_F32 || dtype == DT_F64);
     Grid g = grid_of(r);
-    Maker maker = best_maker();
+    Maker maker = best_maker(n);
     uint32_t bits[LANES * BLOCK];
     for (int64_t i = 0; i < n;) {
         const uint32_t *from;
@@ -236,7 +237,7 @@ void random_ints(const RandomStream *r, int64_t first, int64_t n, int64_t bound,
     assert(first >= 0 && n >= 0);
     assert(bound > 0);
     uint64_t b = bound > UINT32_MAX ? UINT32_MAX : (uint64_t)bound;
-    Maker maker = best_maker();
+    Maker maker = best_maker(n);
     uint32_t bits[LANES * BLOCK];
     for (int64_t i = 0; i < n;) {
         const uint32_t *from;

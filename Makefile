@@ -96,6 +96,8 @@ bundle: shardproof plugins
 	sh tests/bundle.sh $(BUILD)/bundle
 # Tests are compiled in a third of the time, and what they test as it is shipped. A CFLAGS of one's own stays.
 $(BUILD)/tests/test_%.o $(BUILD)/tests/support/%.o $(BUILD)/tests/fuzz/%.o: CFLAGS := $(CFLAGS:-O3=-O1)
+# kernels, which many tests wait for
+$(BUILD)/tests/support/emulate.o: CFLAGS := $(CFLAGS:-O3=-O2)
 # Rooms without loops over numbers gain nothing from more than this.
 PLAIN_ROOMS := cli import export plan model assign formats trace cost schedule
 $(foreach r,$(PLAIN_ROOMS),$(BUILD)/sim/$(r)/%.o) $(BUILD)/render/%.o: CFLAGS := $(CFLAGS:-O3=-O2)
@@ -153,12 +155,12 @@ $(BUILD)/tests/engine.so: tests/trip/engine.c sim/engine/engine.h
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(TRIP_CC) -o $@ $<
 
-# the kernels and what runs them in place of a GPU, for both plug-ins that have none; as quick to build as to run
+# the kernels and what runs them in place of a GPU, for both plug-ins that have none
 EMULATE := $(BUILD)/tests/emulate.o
 $(EMULATE): tests/support/emulate.c tests/support/emulate.h tests/support/fence.h sim/base/arena.h sim/base/clock.h \
 		$(wildcard sim/gpu/*.h sim/ops/*.cu.h)
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) -std=gnu17 -O1 -g -ffp-contract=off -fno-math-errno -fno-trapping-math -Isim -I. -Itests -fPIC \
+	$(call say,CC,$<)$(CC) -std=gnu17 -O2 -g -ffp-contract=off -fno-math-errno -fno-trapping-math -Isim -I. -Itests -fPIC \
 		-fvisibility=hidden -c -o $@ $<
 
 # a plug-in for --cuda whose GPU is the process itself (tests/support/emulate.h), and which can fail

@@ -225,23 +225,35 @@ static double element(const void *p, const GpuGemm *m, int64_t o) {
            : m->bf16 ? (double)gpu_wide(((const uint16_t *)p)[o])
                      : (double)((const float *)p)[o];
 }
-/* The product that a descriptor says, from its last term to its first: no order is promised. */
+/* The product that a descriptor says, from its last term to its first: no order is promised. The
+ * sums of a row grow side by side, so that none waits for its own last term. */
 static void gemm(Gpu *g, const GpuGemm *m) {
     Emulated *e = (Emulated *)g;
     const void *a = reach(e, m->a.p), *b = reach(e, m->b.p);
     void *c = reach(e, m->c.p);
+    double *right = base_malloc((size_t)(m->k * m->n + 1) * sizeof *right),
+           *sum = base_malloc((size_t)(m->n + 1) * sizeof *sum);
     e->calls[GPU_N_KERNELS]++;
-    for (int64_t z = 0; z < m->batch; z++)
-        for (int64_t i = 0; i < m->m; i++)
-            for (int64_t j = 0; j < m->n; j++) {
-                double sum = 0;
-                for (int64_t k = m->k - 1; k >= 0; k--)
-                    sum += element(a, m, z * m->a.next + i * m->a.row + k * m->a.col) *
-                           element(b, m, z * m->b.next + k * m->b.row + j * m->b.col);
-                int64_t o = z * m->c.next + i * m->c.row + j * m->c.col;
-                if (m->f64) ((double *)c)[o] = sum;
-                else ((float *)c)[o] = (float)sum;
+    for (int64_t z = 0; z < m->batch; z++) {
+        for (int64_t k = 0; k < m->k; k++)
+            for (int64_t j = 0; j < m->n; j++)
+                right[k * m->n + j] = element(b, m, z * m->b.next + k * m->b.row + j * m->b.col);
+        for (int64_t i = 0; i < m->m; i++) {
+            for (int64_t j = 0; j < m->n; j++) sum[j] = 0;
+            for (int64_t k = m->k - 1; k >= 0; k--) {
+                const double x = element(a, m, z * m->a.next + i * m->a.row + k * m->a.col);
+                const double *y = right + k * m->n;
+                for (int64_t j = 0; j < m->n; j++) sum[j] += x * y[j];
             }
+            for (int64_t j = 0; j < m->n; j++) {
+                int64_t o = z * m->c.next + i * m->c.row + j * m->c.col;
+                if (m->f64) ((double *)c)[o] = sum[j];
+                else ((float *)c)[o] = (float)sum[j];
+            }
+        }
+    }
+    free(right);
+    free(sum);
 }
 /* By the clock, with what the emulation itself takes. */
 static double busy(Gpu *g) {

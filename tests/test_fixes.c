@@ -225,7 +225,179 @@ static void test_lines(void **state) {
     globfree(&g);
 }
 
+/* ---- all helps of a run at once ---- */
+/* What stands in backticks behind `before` in the help; NULL: nothing. */
+static const char *quoted(Arena *a, const char *hint, const char *before) {
+    const char *at = hint ? strstr(hint, before) : NULL;
+    at = at ? strchr(at, '`') : NULL;
+    return at ? arena_strndup(a, at + 1, strcspn(at + 1, "`")) : NULL;
+}
+/* The text with this key of the top in place of the one there, or behind the mesh. */
+static const char *with_key(Arena *a, const char *text, const char *key) {
+    const char *name = arena_strndup(a, key, strcspn(key, ":") + 1);
+    const char *at = strstr(text, arena_printf(a, "\n%s", name));
+    const char *from = at ? at + 1 : next_line(strstr(text, "\nmesh:") + 1);
+    return arena_printf(a, "%.*s%s\n%s", (int)(from - text), text, key,
+                        at ? next_line(from) : from);
+}
+/* The text with what the help says to write, whatever kind of help it is; NULL: it says nothing to
+ * write. */
+static const char *obeyed(Arena *a, const char *text, const char *hint) {
+    const char *lines = line_of(a, hint), *mesh = quoted(a, hint, "`mesh: "),
+               *groups = quoted(a, hint, "`groups: "), *axis = quoted(a, hint, "take `axis: "),
+               *of = quoted(a, hint, "` out of the line `");
+    if (!lines) lines = longer_line(a, text, hint);
+    if (lines) return with_all(a, text, lines);
+    if (axis && of) {
+        of = quoted(a, strstr(hint, "out of the line"), "`");
+        const char *line = strstr(text, of), *field = arena_printf(a, ", %s", axis);
+        const char *at = line ? strstr(line, field) : NULL;
+        assert_true(at && at < next_line(line));
+        return arena_printf(a, "%.*s%s", (int)(at - text), text, at + strlen(field));
+    }
+    const char *one = quoted(a, hint, "let the line `"), *all = quoted(a, hint, "all layers: `");
+    if (one && all) {
+        const char *at = strstr(text, arena_printf(a, "\n  %s:", one));
+        if (!at) return strstr(text, arena_printf(a, "\n  %s:", all)) ? text : NULL; /* twice */
+        return arena_printf(a, "%.*s%s%s", (int)(at + 3 - text), text, all, at + 3 + strlen(one));
+    }
+    if (!mesh && !groups) return NULL;
+    if (mesh) text = with_key(a, text, mesh);
+    return groups ? with_key(a, text, groups) : text;
+}
+/* Is it a help that a plan without mistakes does not get? That an axis cuts nothing may be meant.
+ */
+static bool to_obey(const Diag *d) {
+    static const char *const notes[] = {"N0001", "N0003", "N0008", "N0023", "W0401"};
+    bool is = d->severity == DIAG_ERROR;
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
+        is |= d->hint && !strcmp(d->code, notes[i]);
+    return is;
+}
+/* Obeys all helps of a plan, and those of what comes then: no finding comes again, and in the end
+ * there is none. */
+static int obey_all(Arena *a, const char *text, const char *how) {
+    enum { ROUNDS = 3 };
+    const char *first = text, *told[64];
+    int n = 0, round = 0;
+    for (;; round++) {
+        PlanRun r = read_only(a, "wrong.yaml", text);
+        const char *next = text;
+        for (int i = 0; i < r.d->n; i++) {
+            const Diag *d = &r.d->item[i];
+            if (!to_obey(d)) continue;
+            for (int k = 0; k < n; k++)
+                if (!strcmp(told[k], d->message)) goto again;
+            if (n < 64) told[n++] = d->message;
+            const char *now = obeyed(a, next, d->hint);
+            if (now) next = now;
+        }
+        if (next == text) {
+            bool right = r.t != NULL;
+            for (int i = 0; i < r.d->n; i++) right &= !to_obey(&r.d->item[i]);
+            if (right) return round;
+        } else if (round < ROUNDS) {
+            text = next;
+            continue;
+        }
+    again:
+        run_print(&r);
+        fail_msg("%s: helps obeyed, and then:\n%s\nat first:\n%s", how, text, first);
+    }
+}
+#define WRONG_MODEL "model: {preset: llama3-8b, layers: 1, shrink: 16}\n"
+#define WRONG_DATA "data: {batch: 8, sequence: 64, dtype: f32}\n"
+static const char tp_lines[] = "plan:\n  layers.*.attention.w[qkv]: colwise\n"
+                               "  layers.*.attention.wo: rowwise\n"
+                               "  layers.*.feed_forward.w[13]: colwise\n"
+                               "  layers.*.feed_forward.w2: rowwise\n";
+/* An `axis:` in one line, that cuts the batch or nothing else. */
+static void test_axis(void **state) {
+    (void)state;
+    static const char *const meshes[] = {"dp: 2, tp: 2", "a: 2, tp: 2"};
+    for (int m = 0; m < 2; m++) {
+        Arena *a = arena_new();
+        const char *text =
+            arena_printf(a, WRONG_MODEL WRONG_DATA "mesh: {%s}\n%s", meshes[m], tp_lines);
+        Line l[MOST_LINES];
+        const int n = find_lines(text, l);
+        assert_int_equal(n, 4);
+        for (int i = 0; i < n; i++) {
+            const char *end = strchr(l[i].colon, '\n');
+            const char *wrong =
+                arena_printf(a, "%.*s: {style: %.*s, axis: %.*s}%s", (int)(l[i].colon - text), text,
+                             (int)(end - l[i].colon - 2), l[i].colon + 2,
+                             (int)strcspn(meshes[m], ":"), meshes[m], end);
+            assert_int_equal(obey_all(a, wrong, "axis"), 1);
+        }
+        arena_free(a);
+    }
+}
+/* A line that is for one of two layers only. */
+static void test_one_layer(void **state) {
+    (void)state;
+    static const char *const files[] = {"plans/04-llama3-8b-tp4.yaml",
+                                        "plans/05-llama3-8b-tp4-sp.yaml"};
+    for (int f = 0; f < 2; f++) {
+        Arena *a = arena_new();
+        size_t bytes;
+        const char *text = file_read(a, diags_new(a), files[f], 1 << 20, (Loc){0}, &bytes);
+        const char *one = strstr(text, "layers: 1"), *hw = strstr(text, "hardware:");
+        text = arena_printf(a, "%.*slayers: 2%.*s", (int)(one - text), text, (int)(hw - one - 9),
+                            one + 9);
+        Line l[MOST_LINES];
+        const int n = find_lines(text, l);
+        assert_true(n >= 4);
+        for (int i = 0; i < 2 * n; i++) {
+            const Line *at = &l[i % n];
+            const char *star = strstr(at->at, ".*.");
+            assert_true(star && star < at->colon);
+            const char *wrong =
+                arena_printf(a, "%.*s.%d.%s", (int)(star - text), text, i / n, star + 3);
+            const char *how = arena_strndup(a, at->at, at->n);
+            obey_all(a, wrong, how);
+            obey_all(a, arena_printf(a, "%spass: backward\n", wrong), how);
+        }
+        arena_free(a);
+    }
+}
+/* Other mistakes of whole plans. */
+static void test_whole(void **state) {
+    (void)state;
+    static const char *const latent = "model: {preset: deepseek-v3, layers: 1, shrink: 32}\n";
+    static const struct {
+        const char *how, *model, *mesh, *lines;
+        int rounds;
+    } t[] = {
+        {"the query of a latent as rows", NULL, "mesh: {tp: 2}",
+         "plan:\n  layers.*.attention.wq_b: rowwise\n  layers.*.attention.wkv_b: colwise\n"
+         "  layers.*.attention.wo: rowwise\n",
+         1},
+        {"JAX", WRONG_MODEL, "mesh: {replica: 2, fsdp: 2, tensor: 2}", tp_lines, 1},
+        {"two for the data", WRONG_MODEL, "mesh: {dp: 2, fsdp: 2, tp: 2}", tp_lines, 1},
+        {"capitals", WRONG_MODEL, "mesh: {batch: 2, TP: 2}", tp_lines, 1},
+        {"a group of theirs", WRONG_MODEL, "mesh: {data: 2, model: 2}\ngroups: {sp: model}",
+         tp_lines, 1},
+        {"data", WRONG_MODEL, "mesh: {data: 2, tp: 2}", tp_lines, 1},
+        {"stages", WRONG_MODEL, "mesh: {pp: 2}", tp_lines, 1},
+        {"shards", WRONG_MODEL, "mesh: {fsdp: 2}", tp_lines, 1},
+        {"nothing wrong", WRONG_MODEL, "mesh: {x: 2}", tp_lines, 0},
+        {"nor here", WRONG_MODEL, "mesh: {TP: 2}", tp_lines, 0},
+    };
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        Arena *a = arena_new();
+        int rounds = obey_all(a,
+                              arena_printf(a, "%s" WRONG_DATA "%s\n%s",
+                                           t[i].model ? t[i].model : latent, t[i].mesh, t[i].lines),
+                              t[i].how);
+        assert_int_equal(rounds, t[i].rounds);
+        arena_free(a);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lines)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_axis),
+                                       cmocka_unit_test(test_one_layer),
+                                       cmocka_unit_test(test_whole), cmocka_unit_test(test_lines)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

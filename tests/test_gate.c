@@ -102,6 +102,58 @@ static void test_deep_patterns(void **state) {
     for (int i = 0; i < 5; i++) unlink(in(files[i]));
     for (int i = 2; i >= 0; i--) rmdir(in(folders[i]));
 }
+/* What is left out fails a gate of --fail-on note, in all forms that machines read. */
+/* One without notes. */
+#define NAMED_PLAN                                                                                 \
+    "model: {kind: mlp, sizes: [4, 8, 4]}\nmesh: {tp: 2}\n"                                        \
+    "plan: {net1: colwise, net2: rowwise}\n"
+static void test_left_out(void **state) {
+    (void)state;
+    assert_int_equal(mkdir(in("gate"), 0777), 0);
+    assert_int_equal(mkdir(in("gate/build"), 0777), 0);
+    assert_int_equal(mkdir(in("beyond"), 0777), 0);
+    assert_int_equal(symlink("../beyond", in("gate/away")), 0);
+    put("gate/a.yaml", NAMED_PLAN);
+    Ended e = check(in("gate"), NULL, NULL);
+    has(&e, 0, "ok", "/gate/away, ");
+    has(&e, 0, "", "/gate/build [N0022]");
+    has(&e, 0, "ok", "below '");
+    e = check(in("gate/**/*.yaml"), NULL, NULL);
+    has(&e, 0, "ok", "/gate/away, ");
+    e = check(in("gate"), "--fail-on", "note");
+    has(&e, 1, "/gate/away left out; --fail-on note: 1 is above", "[N0022]");
+    e = check(in("gate"), "--fail-on", "warning");
+    has(&e, 0, "ok", "[N0022]");
+    static const struct {
+        const char *format, *says, *fails;
+    } row[] = {
+        {"json", "\"diagnostics\":[{\"code\":\"N0022\",\"severity\":\"note\"", ""},
+        {"junit", "[N0022]", "<failure type=\"N0022\""},
+        {"sarif", "\"ruleId\":\"N0022\",\"level\":\"note\"",
+         "\"ruleId\":\"N0022\",\"level\":\"error\""},
+        {"github", "::notice file=", ",title=N0022::"},
+        {"gitlab", "\"check_name\":\"N0022\"", "\"severity\":\"major\""},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        e = child_run(arena,
+                      &(Child){.words = WORDS("check", in("gate"), "--format", row[i].format)});
+        has(&e, 0, row[i].says, "");
+        e = child_run(arena, &(Child){.words = WORDS("check", in("gate"), "--format", row[i].format,
+                                                     "--fail-on", "note")});
+        has(&e, 1, row[i].fails, "");
+    }
+    /* a link that leads nowhere is no slip of its own name */
+    assert_int_equal(symlink("nothing.yaml", in("gate/b.yaml")), 0);
+    e = check(in("gate/b.yaml"), NULL, NULL);
+    has(&e, 3, "E0101", "it is a link to '");
+    assert_null(strstr(e.err, "did you mean"));
+    assert_null(strstr(e.err, "= help: "
+                              "/"));
+    static const char *const files[] = {"gate/a.yaml", "gate/b.yaml", "gate/away"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) unlink(in(files[i]));
+    static const char *const folders[] = {"gate/build", "gate", "beyond"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) rmdir(in(folders[i]));
+}
 /* In a folder a plan is known by its `mesh`; one that spells it wrong is told, not left out. */
 static void test_plans_of_a_folder(void **state) {
     (void)state;
@@ -661,6 +713,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_patterns, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_deep_patterns, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_left_out, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_plans_of_a_folder, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_fail_on, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_new_axis, sandbox_new, sandbox_gone),

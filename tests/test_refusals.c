@@ -322,12 +322,20 @@ static const struct {
     {HEAD "mesh: {data: 2, model: 2}\ncontext_parallel: {axis: tp}\n", "E0204", 3, "model", 3},
     {HEAD "mesh: {data: 2, tp: 2}\nplan:\n  layers.*.attention.wq: {style: colwise, axis: model}\n",
      "E0204", 4, "tp", 3},
+    {HEAD "mesh: {a: 2, b: 2}\ngroups: {tp: \"a,b\"}\n", "E0204", 3,
+     "known here: a b; a product of axes is written with stars: `ep: dp*cp`", 3},
     /* names of a family that the model is not of: no scheme of the plan's helps */
     {HEAD "mesh: {tp: 2}\nplan:\n  transformer.h.*.attn.c_attn: colwise\n  "
           "transformer.h.*.mlp.c_fc: colwise\n",
-     "E0205", 4, "as 'layers.*.attention.wq'", 3},
+     "E0205", 4, "what does that here is 'layers.*.attention.wq', ", 3},
     {HEAD "names: hf\nmesh: {tp: 2}\nplan:\n  transformer.h.*.attn.c_attn: colwise\n", "E0205", 5,
-     "as 'model.layers.*.self_attn.q_proj'", 3},
+     "'model.layers.*.self_attn.v_proj' (`names: hf`)", 3},
+    {HEAD "mesh: {tp: 2}\nplan:\n  layers.*.attention.c_proj: rowwise\n", "E0205", 4,
+     "is a name of GPT-2; what does that here is 'layers.*.attention.wo' (", 3},
+    {HEAD "mesh: {tp: 2}\nplan:\n  c_proj: rowwise\n", "E0205", 4,
+     "'layers.*.attention.wo', 'layers.*.feed_forward.w2' (", 3},
+    {HEAD "mesh: {tp: 2}\nplan:\n  layers.*.mlp.dense_4h_to_h.weight: rowwise\n", "E0205", 4,
+     "GPT-NeoX; what does that here is 'layers.*.feed_forward.w2.weight' (", 3},
     {HEAD "names: megatron\nmesh: {tp: 2}\nplan:\n  "
           "decoder.layers.*.self_attention.linear_qkv: colwise\n",
      "E0205", 5, "'decoder.layers.*.self_attention.linear_v'", 3},

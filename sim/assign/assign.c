@@ -16,11 +16,47 @@
 #include "assign/uneven.h"
 #include <assert.h>
 #include <string.h>
+#include <strings.h>
 
 /* What a message calls a line's doing: its style, or the line itself if it names none. */
 static const char *line_words(const Assign *a, const PlanLine *l) {
     if (l->style.name) return arena_printf(a->arena, "style '%s'", l->style.name);
     return arena_printf(a->arena, "the line '%s'", l->kind ? l->kind : l->pattern);
+}
+/* What the axis of another framework's name is called here; NULL: it has no such name, or another
+ * axis is called so. Two that both hold data are replicas and shards of FSDP. */
+static const char *renamed_axis(const Assign *a, int x) {
+    const Plan *p = a->plan;
+    const char *name = p->axes[x].name, *ours = plan_axis_of_others(name);
+    AxisList l;
+    bool two = false;
+    for (int k = 0; k < p->n_axes && ours; k++) {
+        const char *other = plan_axis_of_others(p->axes[k].name);
+        two |= k != x && !strcmp(other ? other : p->axes[k].name, ours);
+    }
+    if (two && strcmp(ours, "dp")) return NULL;
+    if (two) ours = strcasecmp(name, "fsdp") ? "dp_replicate" : "dp_shard";
+    return ours && !mesh_lookup(a->mesh, ours, &l) ? ours : NULL;
+}
+/* The plan's groups with the axes' new names, as a help says them; "": they stay as they are. */
+static const char *renamed_groups(const Assign *a) {
+    const Plan *p = a->plan;
+    Str s = str_new(a->arena);
+    bool changed = false;
+    for (int i = 0; i < p->n_groups; i++) {
+        str_addf(&s, "%s%s: ", i ? ", " : "", p->groups[i].key);
+        char *copy = arena_strdup(a->arena, p->groups[i].text), *save = NULL;
+        const char *between = "";
+        for (char *w = strtok_r(copy, "* ", &save); w; w = strtok_r(NULL, "* ", &save)) {
+            const char *now = NULL;
+            for (int x = 0; x < p->n_axes && !now; x++)
+                if (!strcmp(p->axes[x].name, w)) now = renamed_axis(a, x);
+            changed |= now != NULL;
+            str_addf(&s, "%s%s", between, now ? now : w);
+            between = "*";
+        }
+    }
+    return changed ? arena_printf(a->arena, " and `groups: {%s}`", s.s) : "";
 }
 /* The mesh with the names that axes have here, where it has those of another framework, as a help
  * says it; NULL: it has none. */
@@ -28,19 +64,12 @@ static const char *renamed_mesh(const Assign *a) {
     const Plan *p = a->plan;
     Str mesh = str_new(a->arena), said = str_new(a->arena);
     for (int x = 0; x < p->n_axes; x++) {
-        const char *name = p->axes[x].name, *ours = plan_axis_of_others(name);
-        AxisList l;
-        bool taken = !ours || mesh_lookup(a->mesh, ours, &l);
-        for (int k = 0; k < x && !taken; k++) { /* `data` and `fsdp` cannot both be dp */
-            const char *other = plan_axis_of_others(p->axes[k].name);
-            taken = other && !strcmp(other, ours);
-        }
-        str_addf(&mesh, "%s%s: %lld", x ? ", " : "", taken ? name : ours,
-                 (long long)p->axes[x].size);
-        if (!taken) str_addf(&said, "%s'%s' is `%s`", said.n ? ", " : "", name, ours);
+        const char *name = p->axes[x].name, *now = renamed_axis(a, x);
+        str_addf(&mesh, "%s%s: %lld", x ? ", " : "", now ? now : name, (long long)p->axes[x].size);
+        if (now) str_addf(&said, "%s'%s' is `%s`", said.n ? ", " : "", name, now);
     }
-    return said.n ? arena_printf(a->arena, "%s here: `mesh: {%s}`; or write `axis:` in the line%s",
-                                 said.s, mesh.s, p->n_lines == 1 ? "" : "s")
+    return said.n ? arena_printf(a->arena, "%s here: `mesh: {%s}`%s", said.s, mesh.s,
+                                 renamed_groups(a))
                   : NULL;
 }
 /* All lines that act on no axis are one finding. */
@@ -59,7 +88,9 @@ static void axis_missing(Assign *a) {
                    more ? arena_printf(a->arena, " and %d more line%s", more, more == 1 ? "" : "s")
                         : "";
     diag_error(a->d, "E0204", mesh ? p->mesh_loc : first->loc,
-               mesh ? mesh : "write `axis:` in the line, or name an axis `tp`",
+               mesh ? arena_printf(a->arena, "%s; or write `axis:` in the line%s", mesh,
+                                   p->n_lines == 1 ? "" : "s")
+                    : "write `axis:` in the line, or name an axis `tp`",
                "%s%s act%s on no axis: the mesh has no `tp`", line_words(a, first), others,
                more ? "" : "s");
     a->no_axis = NULL;
@@ -609,17 +640,49 @@ static void axis_note(Assign *a, const char *name, int64_t size) {
     for (int i = 0; i < p->n_axes; i++)
         if (strcmp(p->axes[i].name, name)) others[n++] = p->axes[i].name;
         else if (p->axes[i].loc.file) loc = p->axes[i].loc;
-    const char *near = diag_nearest(name, others), *ours = plan_axis_of_others(name);
+    const char *near = diag_nearest(name, others);
+    const char *mesh = plan_axis_of_others(name) ? renamed_mesh(a) : NULL;
     if (!p->pipeline.loc.file && !strcmp(name, PLAN_PIPELINE_AXIS))
         hint = "stages on it are asked for by a block of their own: `pipeline: {schedule: 1f1b}`";
-    else if (ours)
-        hint = arena_printf(a->arena, "axes have their meaning by their names here: '%s' is `%s`",
-                            name, ours);
+    else if (mesh)
+        hint = arena_printf(a->arena, "axes have their meaning by their names: %s", mesh);
     else if (plan_from_set(loc) && !plan_from_set(p->mesh_loc))
         hint = near ? near : "--set has made a new axis of the mesh";
     diag_note(a->d, "N0003", loc, hint,
               "axis '%s' of size %lld cuts nothing: its ranks all do the same", name,
               (long long)size);
+}
+/* N0023: lines that name no axis act on the only one there is, whose name says that it is for
+ * something else. */
+static void only_axis_note(Assign *a) {
+    const Plan *p = a->plan;
+    const char *axis = p->n_axes == 1 ? p->axes[0].name : NULL;
+    const char *is = !axis ? NULL : plan_is_axis_word(axis) ? axis : plan_axis_of_others(axis);
+    if (!is || p->axes[0].size < 2 || !strcmp(is, "tp") || !strcmp(is, "sp")) return;
+    bool *counted = ARENA_ARRAY(a->arena, bool, p->n_lines);
+    const PlanLine *first = NULL;
+    int more = -1;
+    for (int m = 0; m < a->model->g.nm; m++) {
+        const ModuleUse *u = &a->use[m];
+        const bool experts = !strcmp(is, "ep") && !strcmp(a->model->g.module[m].kind, "experts");
+        if (!u->style || u->line < 0 || u->style->axis || !u->group || strcmp(u->group, axis) ||
+            experts || counted[u->line])
+            continue;
+        counted[u->line] = true;
+        if (!first || &p->lines[u->line] < first) first = &p->lines[u->line];
+        more++;
+    }
+    if (!first) return;
+    const char *others =
+        more ? arena_printf(a->arena, " and %d more line%s", more, more == 1 ? "" : "s") : "";
+    const char *mend = arena_printf(a->arena, "for tensor parallelism `mesh: {tp: %lld}`",
+                                    (long long)p->axes[0].size);
+    if (own_line(first))
+        mend = arena_printf(a->arena, "%s; where '%s' is meant, `axis: %s` in the line%s says so",
+                            mend, axis, axis, more ? "s" : "");
+    diag_note(a->d, "N0023", p->axes[0].loc.file ? p->axes[0].loc : p->mesh_loc, mend,
+              "%s%s name%s no axis and act%s on '%s', the only one of the mesh",
+              line_words(a, first), others, more ? "" : "s", more ? "" : "s", axis);
 }
 /* Axes that cut nothing, parameters that no line names: true only of a plan that was laid out. */
 static void layout_notes(Assign *a) {
@@ -631,6 +694,7 @@ static void layout_notes(Assign *a) {
         a->idle = true;
     }
     a->idle |= uneven_empty(a);
+    only_axis_note(a);
     const Graph *g = &a->model->g;
     int unnamed = 0;
     const char *first = NULL;

@@ -4,6 +4,7 @@
  * move anything, and to know a style by its name: a column of the table of styles says what is
  * DTensors. */
 #include "assign/dtensor.h"
+#include "assign/suggest.h"
 #include "assign/uneven.h"
 #include <string.h>
 
@@ -197,6 +198,8 @@ static const char *styles_of(const char *kind, const char *label) {
 }
 /* The line that a plain layer would need, or what makes the DTensor plain. */
 static const char *mixed_hint(const Follow *w, int by, int layer, const GNode *n) {
+    const char *layers = layer >= 0 ? suggest_all_layers(w->a, layer) : NULL;
+    if (layers) return layers;
     if (layer >= 0) {
         return arena_printf(
             w->a->arena, "give %s a line of its own (%s), or %s", path(w, layer),

@@ -181,6 +181,68 @@ static const char *of_packed(const Search *s) {
     }
     return NULL;
 }
+/* Names of families that this model is not of, by what torchtitan calls the modules that do the
+ * same. */
+static const struct {
+    const char *theirs, *whose, *in; /* in: a component before it begins so; NULL: in any */
+    const char *leaf[4];
+} of_families[] = {
+    {"c_attn", "GPT-2", NULL, {"wq", "wk", "wv", "wqkv"}},
+    {"c_proj", "GPT-2", "attention", {"wo"}},
+    {"c_proj", "GPT-2", "feed_forward", {"w2"}},
+    {"c_fc", "GPT-2", NULL, {"w1", "w3", "w13"}},
+    {"query_key_value", "GPT-NeoX", NULL, {"wq", "wk", "wv", "wqkv"}},
+    {"dense", "GPT-NeoX", NULL, {"wo"}},
+    {"dense_h_to_4h", "GPT-NeoX", NULL, {"w1", "w3", "w13"}},
+    {"dense_4h_to_h", "GPT-NeoX", NULL, {"w2"}},
+    {"Wqkv", "MPT", NULL, {"wq", "wk", "wv", "wqkv"}},
+    {"in_proj", "nn.MultiheadAttention", NULL, {"wq", "wk", "wv", "wqkv"}},
+    {"out_proj", "nn.MultiheadAttention", NULL, {"wo"}},
+    {"linear1", "nn.TransformerEncoderLayer", NULL, {"w1", "w3", "w13"}},
+    {"linear2", "nn.TransformerEncoderLayer", NULL, {"w2"}},
+    {"fc1", "OPT", NULL, {"w1", "w3", "w13"}},
+    {"fc2", "OPT", NULL, {"w2"}},
+};
+/* Does the pattern say that it is in attention, or in the feed-forward part? The other is not
+ * meant then. */
+static bool is_elsewhere(const char *pattern, const char *in) {
+    const bool att = strstr(pattern, "att"), mlp = strstr(pattern, "mlp") ||
+                                                   strstr(pattern, "feed_forward") ||
+                                                   strstr(pattern, "ffn");
+    return in && att != mlp && (*in == 'a') != att;
+}
+/* The modules that torchtitan calls so, in layers, as a list. */
+static void add_modules(const Search *s, const char *leaf, const char *in, Str *all) {
+    const Graph *g = &s->a->model->g;
+    for (int m = 0; m < g->nm; m++) {
+        const char *hf = g->module[m].hf_path, *path = g->module[m].path;
+        const char *name = hf && path ? names_of_own(s->a->arena, NAMES_TORCHTITAN, hf) : NULL;
+        if (!name || strcmp(leaf_of(name), leaf) != 0 || !strstr(name, in)) continue;
+        const char *ours = plan_pattern_of(s->a->arena, path);
+        str_addf(all, "%s'%s%s'", all->n ? ", " : "", ours, s->rest);
+        *s->meant = strchr(all->s, ',') ? NULL : ours;
+        return;
+    }
+}
+/* It is the name of a module of another family, and of none here. */
+static const char *of_other_family(const Search *s) {
+    const char *leaf = leaf_of(s->pattern), *whose = NULL;
+    Str all = str_new(s->a->arena);
+    for (size_t i = 0; i < sizeof of_families / sizeof *of_families; i++) {
+        if (strcmp(of_families[i].theirs, leaf) || is_elsewhere(s->pattern, of_families[i].in))
+            continue;
+        whose = of_families[i].whose;
+        for (int k = 0; k < 4 && of_families[i].leaf[k]; k++) {
+            const char *name = of_families[i].leaf[k];
+            const bool attention = name[1] > '9'; /* wq, wo; w1 is a feed-forward module's */
+            add_modules(s, name, attention ? "attention." : "feed_forward.", &all);
+        }
+    }
+    if (!all.n) return NULL;
+    return arena_printf(s->a->arena,
+                        "'%s' is a name of %s; what does that here is %s (`names: %s`)", leaf,
+                        whose, all.s, plan_names_text(s->a->plan->names));
+}
 /* It is, or nearly, a name of a part that the plan leaves out. */
 static const char *of_part_left_out(const Search *s) {
     Arena *a = s->a->arena;
@@ -395,6 +457,7 @@ static const char *hint_for(const Assign *a, const char *pattern, const char **m
     s.meant = meant;
     const char *hint = of_other_syntax(pattern);
     if (!hint) hint = of_packed(&s);
+    if (!hint) hint = of_other_family(&s);
     if (!hint) hint = of_other_scheme(&s);
     if (!hint) hint = of_part_left_out(&s);
     if (!hint) hint = of_what_it_holds(&s);
@@ -412,6 +475,31 @@ const char *suggest_module(const Assign *a, const char *pattern) {
     const char *meant;
     hint_for(a, pattern, &meant);
     return meant;
+}
+/* The pattern with a star for each component that is a number, or one of several digits. */
+static const char *without_numbers(Arena *a, const char *pattern) {
+    Str s = str_new(a);
+    while (*pattern) {
+        const size_t n = strcspn(pattern, ".");
+        const bool number = n && strspn(pattern, "0123456789[]-") >= n;
+        str_addf(&s, "%.*s%s", number ? 1 : (int)n, number ? "*" : pattern, pattern[n] ? "." : "");
+        pattern += n + (pattern[n] == '.');
+    }
+    return s.n ? s.s : "";
+}
+const char *suggest_all_layers(const Assign *a, int module) {
+    const GModule *m = &a->model->g.module[module];
+    if (!m->path || a->use[module].style) return NULL;
+    for (int i = 0; i < a->plan->n_lines; i++) {
+        const PlanLine *l = &a->plan->lines[i];
+        if (l->kind || l->from_recipe || !strpbrk(l->pattern, "0123456789")) continue;
+        const char *all = without_numbers(a->arena, l->pattern);
+        if (!strcmp(all, l->pattern)) continue;
+        if (plan_match(all, m->path) || (m->hf_path && plan_match(all, m->hf_path)))
+            return arena_printf(a->arena, "let the line `%s` be for all layers: `%s`", l->pattern,
+                                all);
+    }
+    return NULL;
 }
 const char *suggest_head_ranks(Arena *a, int64_t heads, int64_t kv_heads) {
     enum { MOST = 4096 }; /* ranks that a plan may cut heads over */

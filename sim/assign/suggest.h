@@ -17,6 +17,10 @@ bool suggest_fits(const Assign *a, int scheme, const char *pattern);
 /* The module or parameter whose name, or pattern over all layers if `pattern` has a wildcard, is
  * nearest to one that matches nothing; NULL: none is near. */
 const char *suggest_nearest(Arena *arena, const Graph *g, const char *pattern);
+/* What to write where a module that no line names has a line in other layers only: "let the line
+ * `layers.0.attention.wo` be for all layers: `layers.*.attention.wo`". NULL: it has none there; in
+ * a's arena. */
+const char *suggest_all_layers(const Assign *a, int module);
 /* The numbers of ranks that `heads` query heads can be cut over: divisors of them with which KV
  * heads are cut, or kept whole by equal numbers of ranks: "1, 2, 4 or 8". In `a`. */
 const char *suggest_head_ranks(Arena *a, int64_t heads, int64_t kv_heads);

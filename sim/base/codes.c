@@ -510,13 +510,20 @@ const DiagCode diag_codes[] = {
      "have no forward left to pair with a backward, and idle longer than they work.",
      NULL},
     {"N0022", 0, "files and folders that are left out",
-     "Below a folder that `check` is given, hidden folders are not searched, nor those that tools "
-     "fill (build, dist, venv, node_modules, site-packages, __pycache__), nor other file systems; "
-     "each is searched if it is named itself. Of what a pattern in quotes matches ('**/*.yaml'), "
+     "Below a folder that `check` is given, hidden folders are not searched, nor links to folders, "
+     "those that tools fill (build, dist, venv, node_modules, site-packages, __pycache__) and "
+     "other file systems; each is searched if it is named itself. Of what a pattern in quotes "
+     "matches ('**/*.yaml'), "
      "`check` takes the plans, as it does of a "
      "folder: files with a `mesh`, or with `model` and another key of plans. Hardware profiles, "
      "maps and other YAML files that lie between them are left out, and this note names them. A "
      "file that is named itself is always checked.",
+     NULL},
+    {"N0023", 0, "lines that act on an axis named for something else",
+     "A style acts on `tp` where its line names no axis. This mesh has none, and one axis only, so "
+     "the lines act on that one, though its name says pipeline stages (pp), data (dp, fsdp), "
+     "context (cp) or experts (ep): what is run is tensor parallelism over it. Most often the axis "
+     "was to be called tp, or one more is missing.",
      NULL},
     {"W0001", 0, "a warning",
      "Something unusual that does not stop the run. The message says what.", NULL},

@@ -474,6 +474,7 @@ const char *diag_nearest(const char *word, const char *const *names) {
         if (m > NAME_LONGEST || m + (size_t)limit < n || n + (size_t)limit < m) continue;
         int folded = distance(word, n, *names, m, true);
         if (folded > best_folded || folded > limit) continue;
+        if (folded && (size_t)folded >= n && (size_t)folded >= m) continue; /* b for a */
         int exact = distance(word, n, *names, m, false);
         if (folded == best_folded && best && exact >= best_exact) continue;
         best = *names;

@@ -56,19 +56,25 @@ const char *file_target(Arena *arena, const char *path) {
 /* The nearest name in the folder of a file that does not exist, or NULL. */
 static const char *nearest_file(Arena *arena, const char *path) {
     const char *dir = file_dir(arena, path), *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path; /* it is there itself, where it leads nowhere */
     DIR *h = opendir(dir);
     if (!h) return NULL;
     const char **names = ARENA_ARRAY(arena, const char *, DIR_NAMES + 1);
     int n = 0;
     for (struct dirent *e; n < DIR_NAMES && (e = readdir(h));)
-        if (e->d_name[0] != '.') names[n++] = arena_strdup(arena, e->d_name);
+        if (e->d_name[0] != '.' && strcmp(e->d_name, base) != 0)
+            names[n++] = arena_strdup(arena, e->d_name);
     closedir(h);
-    const char *best = diag_nearest(slash ? slash + 1 : path, names);
+    const char *best = diag_nearest(base, names);
     return best ? file_join(arena, dir, best) : NULL;
 }
 
 static void cannot_open(Arena *arena, Diags *d, const char *path, Loc loc, int err) {
-    if (err == ENOENT || err == ENOTDIR)
+    const char *to = file_target(arena, path);
+    if (err == ENOENT && strcmp(to, path) != 0)
+        diag_error(d, "E0101", loc, nearest_file(arena, to),
+                   "no file '%s': it is a link to '%s', which is not there", path, to);
+    else if (err == ENOENT || err == ENOTDIR)
         diag_error(d, "E0101", loc, nearest_file(arena, path), "no file '%s'", path);
     else diag_error(d, "E0102", loc, NULL, "'%s' cannot be opened: %s", path, strerror(err));
 }

@@ -90,6 +90,8 @@ struct Cli {
     TableLook look;
     Str text;     /* the result so far, written by cli_flush */
     size_t tamed; /* bytes of it that hold nothing hostile any more, but may hold our own colours */
+    Diags *left_out;       /* check: notes of what its folders and patterns leave out; a note's
+                              file is the first such; NULL: nothing is */
     int plan_at, plan_of;  /* check: which plan of how many; 0: there is one */
     struct Ranks *ranks;   /* --mpi, --cuda: the processes; NULL: this one is alone */
     struct Device *device; /* --cuda: where the ranks compute; NULL: on the host */
@@ -271,7 +273,9 @@ typedef struct {
 } PlanFindings;
 /* The diagnostics of a plan and its first failed check, copied. */
 PlanFindings findings_collect(const Loaded *l, bool strict, Severity fails, Arena *into);
-/* All plans in c->format, if it is junit, sarif or github. */
+/* A note of no plan (N0022): the path that it is about stands for one. */
+PlanFindings findings_beside(const Diag *d, Severity fails, Arena *into);
+/* All plans in c->format, if it is junit, sarif, github or gitlab. */
 void findings_write(Cli *c, const PlanFindings *p, int n);
 
 /* ---- JSON documents (document.c, document_run.c) ---- */

@@ -377,9 +377,21 @@ static int check_plan(Cli *c, int at, Checked *r) {
     c->arena = all;
     return l.exit;
 }
+/* What folders and patterns leave out fails a gate that --fail-on makes so strict. */
+static int check_left_out(Cli *c) {
+    const int n = c->left_out && fails_from(c) == DIAG_NOTE ? c->left_out->n : 0;
+    if (!n) return 0;
+    if (!strcmp(c->format, "text")) {
+        cli_paint(c, "1;31", "FAIL");
+        str_addf(&c->text, "  %s left out; --fail-on note: %d %s above\n",
+                 n == 1 ? c->left_out->item[0].loc.file : "files and folders are", n,
+                 n == 1 ? "is" : "are");
+    }
+    return 1;
+}
 int cmd_check(Cli *c) {
     folders_expand(c);
-    int n = c->o.n_operands, code = 0, bad = 0, done = 0;
+    int n = c->o.n_operands, code = check_left_out(c), bad = 0, done = 0;
     if (!cli_greet(c, arena_printf(c->arena, "check of %d plan%s", n, n == 1 ? "" : "s"))) return 5;
     if (n > 1 && (c->o.trace || c->o.save_values)) {
         diag_error(c->d, "E0212", diag_nowhere, "run them one by one",
@@ -387,7 +399,8 @@ int cmd_check(Cli *c) {
         return 2;
     }
     if (!cli_open_gpu(c)) return 5;
-    Checked r = {.found = ARENA_ARRAY(c->arena, PlanFindings, n),
+    const int n_left = c->left_out ? c->left_out->n : 0;
+    Checked r = {.found = ARENA_ARRAY(c->arena, PlanFindings, n + n_left),
                  .document = ARENA_ARRAY(c->arena, const char *, n)};
     r.table = table_new(c->arena, "result", check_columns,
                         (int)(sizeof check_columns / sizeof *check_columns));
@@ -406,6 +419,10 @@ int cmd_check(Cli *c) {
     if (strcmp(c->format, "text") == 0) check_counts(c, n, bad, r.unheld);
     else if (strcmp(c->format, "json") == 0) document_check(c, r.document, done, bad);
     else if (strstr("csv md", c->format)) cli_table(c, &r.table);
-    else findings_write(c, r.found, n);
+    else {
+        for (int i = 0; i < n_left; i++)
+            r.found[n + i] = findings_beside(&c->left_out->item[i], fails_from(c), c->arena);
+        findings_write(c, r.found, n + n_left);
+    }
     return code;
 }

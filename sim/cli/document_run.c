@@ -138,6 +138,9 @@ const char *document_plan(const Cli *c, const Loaded *l, Arena *into) {
 }
 void document_check(Cli *c, const char *const *plan, int n, int failed) {
     JsonWriter w = document_head(c);
+    json_open(&w, "diagnostics", '[');
+    document_diagnostics(&w, c->left_out);
+    json_close(&w, ']');
     json_int(&w, "failed", failed);
     json_open(&w, "plans", '[');
     for (int i = 0; i < n; i++) {

@@ -50,6 +50,12 @@ PlanFindings findings_collect(const Loaded *l, bool strict, Severity fails, Aren
     }
     return p;
 }
+PlanFindings findings_beside(const Diag *d, Severity fails, Arena *into) {
+    PlanFindings p = {.plan = d->loc.file, .exit = d->severity <= fails, .fails = fails};
+    const char *message = d->hint ? arena_printf(into, "%s (%s)", d->message, d->hint) : d->message;
+    add(&p, into, (Finding){d->code, message, d->loc.file, 0, 0, d->severity, false});
+    return p;
+}
 /* A defect that the plan expects is a note to other tools, not a failure; what --fail-on makes one
  * is. A warning that it does not expect stays one. */
 static Severity weight(const PlanFindings *p, const Finding *f) {

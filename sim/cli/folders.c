@@ -94,16 +94,24 @@ static bool is_yaml(const char *path) {
 static int by_name(const struct dirent **x, const struct dirent **y) {
     return strcmp((*x)->d_name, (*y)->d_name);
 }
+static void skip(Paths *p, const char *path) {
+    *ARENA_PUSH(p->a, p->now.skipped, p->now.n_skipped, p->now.cap_skipped) = path;
+}
+/* Is the path, of which lstat says *s, a link to a folder? */
+static bool leads_to_folder(const char *path, const struct stat *s) {
+    struct stat to;
+    return S_ISLNK(s->st_mode) && !stat(path, &to) && S_ISDIR(to.st_mode);
+}
 /* Is the folder one that is searched, with all below it? What is not is remembered. */
 static bool is_searched(Paths *p, const char *name, const char *path, const struct stat *s) {
     static const char *const filled[] = {"build",        "dist",          "venv",
                                          "node_modules", "site-packages", "__pycache__"};
     Search *now = &p->now;
-    bool skip = s->st_dev != now->device;
-    for (size_t i = 0; i < sizeof filled / sizeof *filled; i++) skip |= !strcmp(name, filled[i]);
-    if (skip) *ARENA_PUSH(p->a, now->skipped, now->n_skipped, now->cap_skipped) = path;
-    now->beyond |= !skip && ++now->folders > MOST_FOLDERS;
-    return !skip && !now->beyond;
+    bool out = s->st_dev != now->device;
+    for (size_t i = 0; i < sizeof filled / sizeof *filled; i++) out |= !strcmp(name, filled[i]);
+    if (out) skip(p, path);
+    now->beyond |= !out && ++now->folders > MOST_FOLDERS;
+    return !out && !now->beyond;
 }
 /* A search below this folder begins; returns the one that it interrupts. */
 static Search begin_search(Paths *p, const char *folder) {
@@ -125,6 +133,7 @@ static bool walk(Paths *p, const char *folder) {
             const char *path = file_join(p->a, folder, name);
             if (p->now.beyond || name[0] == '.' || lstat(path, &s)) continue;
             bool below = pass && S_ISDIR(s.st_mode) && is_searched(p, name, path, &s);
+            if (pass && leads_to_folder(path, &s)) skip(p, path);
             bool unread = below && !walk(p, path);
             if (unread) *ARENA_PUSH(p->a, p->path, p->n, p->cap) = path;
             if (!pass && !S_ISDIR(s.st_mode) && is_yaml(name) && is_plan(p->a, path))
@@ -142,12 +151,20 @@ static const char *first_of(Arena *a, const char *const *path, int n) {
     if (n > NAMED) str_addf(&s, " and %d more", n - NAMED);
     return s.s;
 }
-static void note_skipped(Cli *c, const Paths *p, const char *folder) {
-    Diags *d = diags_new(p->a);
-    diag_note(d, "N0022", diag_nowhere, "name a folder to search it too",
-              "below '%s' folders that tools fill, and other file systems, are left out: %s",
-              folder, first_of(p->a, p->now.skipped, p->now.n_skipped));
+/* N0022, printed at once, and kept for other formats and --fail-on. */
+static void note(Cli *c, const char *first, const char *help, const char *message) {
+    Diags *d = diags_new(c->arena);
+    if (!c->left_out) c->left_out = diags_new(c->arena);
+    diag_note(d, "N0022", diag_nowhere, help, "%s", message);
+    diag_note(c->left_out, "N0022", (Loc){.file = first}, help, "%s", message);
     cli_diagnostics(c, d, true);
+}
+static void note_skipped(Cli *c, const Paths *p, const char *folder) {
+    note(c, p->now.skipped[0], "name a folder to search it too",
+         arena_printf(p->a,
+                      "below '%s' links to folders, folders that tools fill, and other file "
+                      "systems, are left out: %s",
+                      folder, first_of(p->a, p->now.skipped, p->now.n_skipped)));
 }
 /* Goes on with the outer search, and drops the paths from `before` on, with a diagnostic and false,
  * if there were more folders than are searched. */
@@ -205,8 +222,10 @@ static bool add_below(Cli *c, Paths *p, const char *folder, const char *rest) {
     for (int i = 0; i < n; i++) {
         struct stat s;
         const char *name = e[i]->d_name, *path = file_join(p->a, folder, name);
-        bool below = !p->now.beyond && name[0] != '.' && !lstat(path, &s) && S_ISDIR(s.st_mode);
-        if (below && is_searched(p, name, path, &s)) any |= add_below(c, p, path, rest);
+        const bool seen = !p->now.beyond && name[0] != '.' && !lstat(path, &s);
+        if (seen && leads_to_folder(path, &s)) skip(p, path);
+        if (seen && S_ISDIR(s.st_mode) && is_searched(p, name, path, &s))
+            any |= add_below(c, p, path, rest);
         free(e[i]);
     }
     if (n >= 0) free(e);
@@ -306,13 +325,11 @@ static void note_left(Cli *c, Paths *p, const char *pattern, bool any) {
     drop_doubles(&once, 0);
     const char *help = "a plan has `mesh`, or `model` and what to do with it; a file that is named "
                        "itself is always checked";
-    Diags *d = any ? diags_new(p->a) : c->d;
     const char *what = arena_printf(p->a, "'%s' matches %d file%s that %s no plan%s: %s", pattern,
                                     once.n, once.n == 1 ? "" : "s", once.n == 1 ? "is" : "are",
                                     once.n == 1 ? "" : "s", first_of(p->a, once.path, once.n));
-    if (any) diag_note(d, "N0022", diag_nowhere, help, "%s", what);
-    else diag_error(d, "E0101", diag_nowhere, help, "%s", what);
-    if (any) cli_diagnostics(c, d, true);
+    if (any) note(c, once.path[0], help, what);
+    else diag_error(c->d, "E0101", diag_nowhere, help, "%s", what);
     p->n_left = 0;
 }
 /* A file of that very name wins. */

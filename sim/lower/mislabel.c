@@ -3,6 +3,8 @@
  * with who leaves the value so and what would mend it. Refuses to decide whether a label holds:
  * lowering did. */
 #include "lower/mislabel.h"
+#include "assign/suggest.h"
+#include "assign/target.h"
 #include <string.h>
 
 void mislabel_add(Mislabels *all, Arena *a, Mislabel m) {
@@ -237,6 +239,23 @@ static bool of_stream(const Program *p, int tensor) {
     }
     return g->t[tensor].kind == KIND_INPUT;
 }
+/* Does a node between the tensor and the product that makes it need the dim whole, as a norm over
+ * it does? Then no column layer may have cut it. */
+static bool needed_whole(const Program *p, int tensor, char letter) {
+    const Graph *g = p->graph;
+    while (g->t[tensor].producer >= 0) {
+        const GNode *n = &g->node[g->t[tensor].producer];
+        int from = -1, read = 0;
+        for (int i = 0; i < n->nin; i++)
+            if (activation(p, n->in[i])) read++, from = n->in[i];
+        if (read != 1 || n->op->lin == LIN_BILINEAR ||
+            strcmp(g->t[from].letter, g->t[tensor].letter) != 0)
+            return false;
+        if (n->rule.whole & RULE_BIT(letter)) return true;
+        tensor = from;
+    }
+    return false;
+}
 /* A row layer that reads what is whole; where its result is then to be cut, a column layer was
  * meant. */
 static bool meant_column(const Program *p, const Mislabel *m) {
@@ -244,10 +263,16 @@ static bool meant_column(const Program *p, const Mislabel *m) {
     return cuts_weight(p, m, axis, SIDE_INPUTS) && cut_last(p, m->tensor, &m->want, axis) &&
            layout_where(&m->have, axis) < 0;
 }
+/* The letter that the label of a row layer's input cuts over the only axis that is wrong; 0. */
+static char letter_cut(const Program *p, const Mislabel *m) {
+    const int axis = one_axis(p, m), at = axis < 0 ? -1 : layout_where(&m->want, axis);
+    return (char)(at < 0 ? 0 : p->graph->t[m->tensor].letter[at]);
+}
 /* A mistake of its own line, whoever left the value so: a row layer that reads the stream, which is
- * whole for all others that read it. */
+ * whole for all others that read it, or what a norm has just needed whole. */
 static bool own_mistake(const Program *p, const Mislabel *m) {
-    return meant_column(p, m) && of_stream(p, m->tensor);
+    return meant_column(p, m) &&
+           (of_stream(p, m->tensor) || needed_whole(p, m->tensor, letter_cut(p, m)));
 }
 /* The module that leaves what the tensor is made of, which is put in its place; -1: none does. */
 static int made_of(const Program *p, int *tensor) {
@@ -276,6 +301,37 @@ static bool comes_from(const Program *p, const Mislabel *m, const PlanLine *line
     while (line_of(p, by) != line && passes_on(p, by) && t >= 0) by = made_of(p, &t);
     return line_of(p, by) == line;
 }
+/* ---- an `axis:` that is not that of the lines it works with ---- */
+/* The axis that the module's line would act on without its `axis:`; NULL: it has none, or acts on
+ * that one anyway. */
+static const char *axis_without(const Program *p, int module) {
+    const Assign *a = p->assign;
+    const PlanLine *line = line_of(p, module);
+    AxisList l;
+    if (!line || !line->style.axis) return NULL;
+    const char *usual = target_default_axis(a, p->graph->module[module].vocab);
+    if (!usual || !mesh_lookup(p->mesh, usual, &l)) return NULL;
+    return mesh_axes_set(&l) & mesh_axes_set(&a->use[module].axes) ? NULL : usual;
+}
+/* A column layer whose axis cuts the batch, or a row layer and the column layer before it of which
+ * one alone says an axis: that line. NULL: their axes are not what is wrong. */
+static const PlanLine *odd_axis(const Program *p, const Mislabel *m) {
+    const GTensor *t = &p->graph->t[m->tensor];
+    const AxisList *own = &p->assign->use[m->module].axes;
+    if (!m->input || m->own || !own->n || !is_linear(&p->graph->module[m->module])) return NULL;
+    const bool axis = axis_without(p, m->module) != NULL;
+    const WeightSide side = cut_side(p, m->module, own->a[0]);
+    if (axis && side == SIDE_OUTPUTS && t->nd && t->role[0] == DIM_BATCH &&
+        layout_where(&m->have, own->a[0]) == 0)
+        return line_of(p, m->module);
+    const int by = side == SIDE_INPUTS ? source(p, m) : -1;
+    const AxisList *other = by < 0 ? own : &p->assign->use[by].axes;
+    if (!other->n || mesh_axes_set(own) & mesh_axes_set(other) ||
+        !cut_last(p, m->tensor, &m->have, other->a[0]))
+        return NULL;
+    if (axis) return line_of(p, m->module);
+    return axis_without(p, by) ? line_of(p, by) : NULL;
+}
 /* ---- what a row layer reads ---- */
 /* The modules whose lines are missing where a row layer reads what is whole. */
 typedef struct {
@@ -287,6 +343,7 @@ typedef struct {
                   */
     const char **pattern;
     int n;
+    const char *layers; /* one of them has its line in other layers; NULL: none has */
 } Feeders;
 static bool has_letter(const GTensor *t, char letter) {
     return memchr(t->letter, letter, (size_t)t->nd) != NULL;
@@ -305,6 +362,7 @@ static void add_feeder(Feeders *f, int module) {
     /* one that has a line is cut by it, or is meant to be whole */
     f->other |= u->style && layout_where(&f->p->val[f->p->env[x->output]].L, f->axis) < 0;
     bool had = u->style != NULL;
+    if (!f->layers) f->layers = suggest_all_layers(f->p->assign, module);
     for (int i = 0; i < f->n && !had; i++) had = !strcmp(f->pattern[i], pattern);
     if (!had) f->pattern[f->n++] = pattern;
 }
@@ -362,6 +420,7 @@ static const char *feeders_hint(const Program *p, const Mislabel *m) {
                  .seen = ARENA_ARRAY(p->arena, bool, g->nt),
                  .pattern = ARENA_ARRAY(p->arena, const char *, g->nm + 1)};
     find_feeders(&f, m->tensor);
+    if (f.layers) return f.layers;
     if (f.other || !f.n) return NULL;
     Str s = str_new(p->arena);
     int lines = 0;
@@ -373,8 +432,9 @@ static const char *feeders_hint(const Program *p, const Mislabel *m) {
 }
 /* Is b wrong because of the module that a speaks of? */
 static bool follows(const Program *p, const Mislabel *a, const Mislabel *b) {
-    if (a->instead || b->instead || !b->input || same_place(a, b) || own_mistake(p, b))
-        return false;
+    if (a->instead || b->instead || !b->input || same_place(a, b)) return false;
+    if (a->odd && a->odd == b->odd) return a < b;
+    if (own_mistake(p, b)) return false;
     const PlanLine *line = line_of(p, a->module);
     if (!line || line_of(p, b->module) == line || !comes_from(p, b, line)) return false;
     return meant_row(p, a) ||
@@ -416,11 +476,22 @@ static const char *moved_line(const Program *p, const Mislabel *m, const PlanLin
                         line->pattern, line->style.name, place_at(p, m->module, axis, have),
                         place_at(p, m->module, axis, want));
 }
+static const char *odd_hint(const Program *p, const Mislabel *m) {
+    const PlanLine *line = m->odd;
+    const char *axis = line->style.axis;
+    const bool own = line == line_of(p, m->module);
+    const char *usual = axis_without(p, own ? m->module : source(p, m));
+    return arena_printf(p->arena,
+                        "take `axis: %s` out of the line `%s`, which then acts on `%s` as the "
+                        "lines that it works with",
+                        axis, line->pattern, usual);
+}
 static const char *hint_of(const Program *p, const Mislabels *all, const Mislabel *m) {
     const char *want = one_place(p, m, &m->want), *have = one_place(p, m, &m->have);
     const char *see = "`trust: declared` shows what the mistake does";
-    const char *mend = meant_hint(p, all, m);
+    const char *mend = m->odd ? odd_hint(p, m) : meant_hint(p, all, m);
     if (!mend) mend = m->feeders;
+    if (!mend && m->by >= 0) mend = suggest_all_layers(p->assign, m->by);
     if (!mend && want) mend = maker_hint(p, m, want);
     const PlanLine *line = line_of(p, m->module);
     if (!mend && m->input && have && line && line->style.desired_input.set)
@@ -554,6 +625,7 @@ void mislabels_report(Program *p, const Mislabels *all, Diags *d) {
         m->by = maker(p, m);
         while (k < i && !same_place(&all->m[k], m)) k++;
         m->feeders = k < i ? all->m[k].feeders : feeders_hint(p, m);
+        m->odd = m->instead ? NULL : odd_axis(p, m);
     }
     const int *with = told_with(p, all);
     for (int i = 0; i < all->n; i++) {

@@ -10,6 +10,8 @@ typedef struct {
     int by;              /* the module that leaves the value so, found when it is told; -1: none */
     const char *feeders; /* what to write where lines of modules that it reads are missing; found
                             when it is told; NULL: none are */
+    const PlanLine *odd; /* the line whose `axis:` is not that of the lines it works with, found
+                            when it is told; NULL: none is */
     int step; /* where it shows: the first after an input, the one that makes an output; -1: none */
     Loc loc;  /* of the label, or of the line */
     Layout want, have;

@@ -3,6 +3,7 @@
  * a sum goes on as the whole. Refuses to make or to drop a move: lowering did. */
 #include "lower/mislabel.h"
 #include "assign/dtensor.h"
+#include "assign/suggest.h"
 #include <string.h>
 
 /* Data are cut by whoever loads them, no line asks for that; nobody exchanges them afterwards, and
@@ -64,6 +65,8 @@ static const char *weight_hint(const Program *p, const Step *s) {
                             p->mesh->axis[s->move.axes.a[0]].name,
                             place_word(p, tensor, &p->val[s->out].L, s->move.axes.a[0]));
     if (m == nm || p->assign->use[m].style) return "lay it out by a line of its own";
+    const char *layers = suggest_all_layers(p->assign, m);
+    if (layers) return layers;
     for (int i = 0; i < p->n_forward; i++)
         if (unasked_move(p, &p->step[i]) &&
             p->val[p->step[i].in[0]].tensor == p->graph->module[m].output)
@@ -81,6 +84,9 @@ static const char *hint_of(const Program *p, const Step *s) {
     const Step *end = last_of(p, s);
     const Val *v = &p->val[s->in[0]];
     int m = linear_of(p, made_at(p, s)), whole = unnamed_linear(p, made_at(p, s));
+    const int of = whole >= 0 ? whole : m;
+    const char *layers = of < 0 ? NULL : suggest_all_layers(p->assign, of);
+    if (layers) return layers;
     if (whole >= 0 && cuts_features(p, &p->val[end->out], s->move.axes.a[0]))
         return arena_printf(p->arena, "write `%s: colwise`",
                             plan_pattern_of(p->arena, p->graph->module[whole].path));

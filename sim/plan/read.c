@@ -505,10 +505,10 @@ static bool is_axis(const Plan *p, const char *name) {
     return false;
 }
 
+static const char *const axis_words[] = {"dp", "cp", "tp", "sp", "pp", "ep", "etp", "edp"};
 bool plan_is_axis_word(const char *name) {
-    static const char *const words[] = {"dp", "cp", "tp", "sp", "pp", "ep", "etp", "edp"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (!strcmp(words[i], name)) return true;
+    for (size_t i = 0; i < sizeof axis_words / sizeof *axis_words; i++)
+        if (!strcmp(axis_words[i], name)) return true;
     return false;
 }
 
@@ -544,6 +544,8 @@ static const struct {
 const char *plan_axis_of_others(const char *name) {
     for (size_t i = 0; i < sizeof axes_of_others / sizeof *axes_of_others; i++)
         if (!strcasecmp(axes_of_others[i].theirs, name)) return axes_of_others[i].ours;
+    for (size_t i = 0; i < sizeof axis_words / sizeof *axis_words; i++) /* TP */
+        if (!strcasecmp(axis_words[i], name) && strcmp(axis_words[i], name)) return axis_words[i];
     return NULL;
 }
 const char *plan_axis_nearest(const char *name, const char *const *names) {
@@ -572,7 +574,9 @@ bool read_check_axis(PlanReader *r, const char *name, Loc loc) {
     Str all = str_new(r->a);
     str_add(&all, n ? "known here:" : "the mesh has no axes");
     for (int i = 0; i < n; i++) str_addf(&all, " %s", names[i]);
-    if (name[strspn(name, "0123456789")] == 0)
+    if (strpbrk(name, ", +/|&()[]"))
+        str_add(&all, "; a product of axes is written with stars: `ep: dp*cp`");
+    else if (name[strspn(name, "0123456789")] == 0)
         str_add(&all, "; a group is as large as its axes together: `ep: dp*cp`");
     else if (n)
         str_addf(&all,

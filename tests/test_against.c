@@ -235,9 +235,9 @@ static void test_other_mesh(void **state) {
     "}\nplan: {net1: colwise, net2: rowwise}\n"
     static const char *const rows[][3] = {
         {MESH_OF("tp: 2"), MESH_OF("tp: 4"),
-         "of another mesh: it has the ranks 0 to 1, the plan 0 to 3"},
+         "of another mesh: it has the ranks 0 to 1, the plan ranks 0 to 3"},
         {MESH_OF("tp: 4"), MESH_OF("tp: 2"),
-         "of another mesh: it has the ranks 0 to 3, the plan 0 to 1"},
+         "of another mesh: it has the ranks 0 to 3, the plan ranks 0 to 1"},
         {MESH_OF("dp: 2, tp: 2"), MESH_OF("tp: 4"),
          "other parts than ours, of another mesh or another"},
     };

@@ -412,10 +412,43 @@ static void test_file_keeps_its_mode(void **state) {
     if (chowned) assert_int_equal(st.st_uid, 65534);
 }
 
+/* A figure that cannot be drawn is no file, as data as little as as a picture; on a pipe a document
+ * says why. */
+static void test_no_figure(void **state) {
+    (void)state;
+    const char *trace = in("t.jsonl");
+    Ended e =
+        child_run(arena, &(Child){.words = WORDS("check", in("plan.yaml"), "--trace", trace)});
+    child_expect(&e, 0, "");
+    static const char *const views[] = {"sweep", "pipeline"}, *const ends[] = {"json", "svg", "png",
+                                                                               "pdf", "txt"};
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
+        for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
+            const char *file = in(arena_printf(arena, "none.%s", ends[k]));
+            e = child_run(arena,
+                          &(Child){.words = WORDS("draw", trace, "--view", views[i], "-o", file)});
+            child_expect(&e, 3, "E0211");
+            assert_int_not_equal(access(file, F_OK), 0);
+            put(arena_printf(arena, "none.%s", ends[k]), "old"); /* one that is there stays */
+            e = child_run(arena,
+                          &(Child){.words = WORDS("draw", trace, "--view", views[i], "-o", file)});
+            expect_bytes(file, "old");
+            unlink(file);
+        }
+        e = child_run(
+            arena, &(Child){.words = WORDS("draw", trace, "--view", views[i], "--format", "json")});
+        child_expect(&e, 3, "E0211");
+        assert_non_null(strstr(e.out, "\"diagnostics\":[{\"code\":\"E0211\""));
+        assert_non_null(strstr(e.out, "\"figure\":null"));
+    }
+    unlink(trace);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, sandbox_plan, sandbox_gone)
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_no_folder),
+        TEST(test_no_figure),
         TEST(test_no_permission),
         TEST(test_size_limit),
         TEST(test_full_disk),

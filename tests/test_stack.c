@@ -203,7 +203,7 @@ static void test_others(void **state) {
         own += m->kind == MARK_TEXT && m->n_run == 1 && !strcmp(m->run[0].s, "layer 1");
     }
     assert_int_equal(own, 1);
-    says(flat, "class 0 ranks 0 ×1 (embedding, layer 0) · class 1 ranks 1 ×1 (layer 1)");
+    says(flat, "class 0 rank 0 ×1 (embedding, layer 0) · class 1 rank 1 ×1 (layer 1)");
     assert_null(strstr(flat, "cuts nothing"));
     r = load(a, "plans/52-llama3-8b-pp4-dualpipe.yaml", NULL, NULL);
     assert_int_equal(render_pages(r.t, diags_new(a), &o, a, page), 1);

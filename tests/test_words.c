@@ -7,11 +7,13 @@
 #include "cli/find.h"
 #include "cli/words.h"
 #include "lower/program.h"
+#include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -156,8 +158,119 @@ static void test_near(void **state) {
     }
 }
 
+/* ---- what is written on figures and over tables ---- */
+/* The texts of the groups of this class in an SVG. */
+static void see_class(Seen *s, const char *svg, const char *class) {
+    const char *key = arena_printf(s->a, "class=\"%s\">", class);
+    for (const char *at = svg; at && (at = strstr(at, key));) {
+        int deep = 1;
+        for (at += strlen(key); deep && *at; at++) {
+            if (!strncmp(at, "</g>", 4)) deep--;
+            else if (!strncmp(at, "<g ", 3)) deep++;
+            else if (!strncmp(at, "<text", 5)) {
+                const char *from = strchr(at, '>') + 1, *end = strstr(from, "</text>");
+                Str text = str_new(s->a);
+                for (bool in = true; from < end; from++) { /* without spans */
+                    if (*from == '<') in = false;
+                    if (in) str_addf(&text, "%c", *from);
+                    if (*from == '>') in = true;
+                }
+                if (text.n) see(s, text.s);
+            }
+        }
+    }
+}
+/* What the legend of a figure says. */
+static void see_keys(Seen *s, const char *svg) {
+    see_class(s, svg, "legend");
+    see_class(s, svg, "key");
+}
+/* The heads of a table written as Markdown. */
+static void see_heads(Seen *s, const char *md) {
+    const char *line = md ? strchr(md, '|') : NULL;
+    assert_non_null(line);
+    for (const char *end = strchr(line, '\n'); line + 1 < end;) {
+        size_t n = strcspn(line + 1, "|\n");
+        if (n > 2) see(s, arena_strndup(s->a, line + 2, n - 2));
+        line += n + 1;
+    }
+}
+/* The titles of sections, and the names before what is said of them, of a report. */
+static void see_report(Seen *s, const char *text) {
+    for (const char *line = text, *end; *line; line = *end ? end + 1 : end) {
+        end = line + strcspn(line, "\n");
+        const char *gap = strstr(line, "  ");
+        bool named = end - line > 4 && !strncmp(line, "  ", 2) && line[2] >= 'a' && line[2] <= 'z';
+        const char *to = named ? strstr(line + 2, "  ") : NULL;
+        if (named && to && to < end && strcspn(line + 2, "._") < (size_t)(to - line - 2)) continue;
+        if (named && to && to < end) see(s, arena_strndup(s->a, line + 2, (size_t)(to - line - 2)));
+        else if (*line >= 'A' && *line <= 'Z' && (!gap || gap > end))
+            see(s, arena_strndup(s->a, line, strcspn(line, "(\n")));
+    }
+}
+/* Is there a word in it, and not only names of ranks, experts and coordinates? */
+static bool says_something(const char *text) {
+    for (const char *p = text; *p; p++) {
+        size_t n = strspn(p, "abcdefghijklmnopqrstuvwxyz");
+        if (n > 2) return true;
+        if (n) p += n - 1;
+    }
+    return false;
+}
+static void test_figures_and_tables(void **state) {
+    (void)state;
+    /* with all kinds of steps, pages and findings */
+    static const char *const plans[] = {"18-llama3-8b-backward",      "19-llama3-8b-fsdp4",
+                                        "30-mixtral-8x7b-ep-dp-cp",   "41-llama3-8b-ring4-zigzag",
+                                        "47-llama3-8b-pp2-dp2-tp2",   "50-llama3-8b-zero1",
+                                        "bugs/01-output-left-partial"};
+    static const char *const tables[][3] = {{"shapes"},           {"params"}, {"comms"},
+                                            {"comms", "--pairs"}, {"check"},  {"times"}};
+    Seen s = {.a = arena};
+    glob_t g;
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        const char *plan = arena_printf(arena, "plans/%s.yaml", plans[i]);
+        Ended e = child_run(arena, &(Child){.words = WORDS("run", plan, "-o", in("out"))});
+        assert_int_equal(e.code, 0);
+        char *files = strstr(e.out, "\nFiles\n");
+        assert_non_null(files);
+        *files = 0;
+        see_report(&s, e.out);
+    }
+    assert_int_equal(glob(in("out/*.svg"), 0, NULL, &g), 0);
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        see_keys(&s, child_read(arena, g.gl_pathv[i], NULL));
+        unlink(g.gl_pathv[i]);
+    }
+    if (g.gl_pathc < 50 || s.n < 60) fail_msg("%zu figures, %d words", g.gl_pathc, s.n);
+    globfree(&g);
+    const char *plan = "plans/30-mixtral-8x7b-ep-dp-cp.yaml";
+    Ended e = child_run(
+        arena, &(Child){.words = WORDS("draw", plan, "--view", "sweep", "--format", "svg")});
+    see_keys(&s, e.out);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        e = child_run(arena,
+                      &(Child){.words = WORDS(tables[i][0], plan, "--format", "md", tables[i][1])});
+        see_heads(&s, e.out);
+    }
+    e = child_run(arena, &(Child){.words = WORDS("explain", plan, "layers.0.o_proj")});
+    see_report(&s, e.out);
+    int unknown = 0, n = 0;
+    for (int i = 0; i < s.n; i++) {
+        if (!says_something(s.word[i])) continue;
+        Cli c = {.arena = arena, .d = diags_new(arena), .format = "text", .text = str_new(arena)};
+        n++;
+        if (explain_word(&c, s.word[i])) continue;
+        print_error("explain '%s' knows nothing\n", s.word[i]);
+        unknown++;
+    }
+    printf("%d words and phrases\n", n);
+    assert_int_equal(unknown, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_figures_and_tables, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_each_is_known, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_optimizer, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_phrases, sandbox_new, sandbox_gone),

@@ -729,8 +729,7 @@ static BlockGraph *read_strips(const ViewCall *c) {
     g->arena = arena;
     g->rank = o->rank >= 0 ? o->rank : 0;
     if (t->ranks > 0 && g->rank >= t->ranks) {
-        diag_error(d, "E0212", diag_nowhere,
-                   arena_printf(arena, "ranks 0 to %lld", (long long)t->ranks - 1),
+        diag_error(d, "E0212", diag_nowhere, ranks_span(0, t->ranks - 1, arena),
                    "the trace has no rank %lld", (long long)g->rank);
         return NULL;
     }

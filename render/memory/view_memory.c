@@ -890,8 +890,7 @@ static void set_limit(MemPen *p) {
 static bool prepare(const ViewCall *c, MemPen *p) {
     *p = (MemPen){.c = c, .a = c->arena, .wrong = wrong_find(c->arena, c->t, NULL, NULL)};
     if (c->o->rank >= c->t->ranks) {
-        diag_error(c->d, "E0212", diag_nowhere,
-                   arena_printf(c->arena, "ranks 0 to %lld", (long long)c->t->ranks - 1),
+        diag_error(c->d, "E0212", diag_nowhere, ranks_span(0, c->t->ranks - 1, c->arena),
                    "the trace has no rank %lld", (long long)c->o->rank);
         return false;
     }

@@ -182,8 +182,8 @@ static void draw_nodes(MeshPen *p, double y, double w, double row, bool experts)
         if (hi >= t->ranks) hi = t->ranks - 1;
         scene_begin(p->s, "node",
                     arena_printf(a, experts ? "expert-node-%lld" : "node-%lld", (long long)n),
-                    arena_printf(a, "node %lld: ranks %lld to %lld, %s inside it", (long long)n,
-                                 (long long)lo, (long long)hi, t->links[0]));
+                    arena_printf(a, "node %lld: %s, %s inside it", (long long)n,
+                                 ranks_span(lo, hi, a), t->links[0]));
         scene_rect(p->s, (Area){p->x, y, w, h}, 6, (Look){ROLE_NONE, ROLE_FAINT, 1.25});
         scene_textf(p->s, p->x + 16, y + frame_pad(p) + 6,
                     (TextLook){ALIGN_LEFT, 12, SEMIBOLD, ROLE_SECOND},
@@ -478,7 +478,7 @@ static void bar_cell(MeshPen *p, const WordAxis *ax, int64_t base, int64_t i, Ar
     const char *range = range_text(a, ax, lo);
     if (w > 3 || own) {
         scene_begin(p->s, "cell", arena_printf(a, "cell-%s", name),
-                    arena_printf(a, "%s: ranks %lld to %lld", name, (long long)lo, (long long)hi));
+                    arena_printf(a, "%s: %s", name, ranks_span(lo, hi, a)));
         scene_rect(p->s, cell, 0,
                    (Look){own ? ROLE_AXIS + kind : ROLE_PAPER, w > 5 ? ROLE_FAINT : ROLE_NONE,
                           w > 5 ? 1 : 0});
@@ -644,8 +644,8 @@ static const char *classes_text(const ViewCall *c, int most) {
     Str s = str_new(a);
     str_addf(&s, "%d rank classes (same local shapes and steps): ", t->n_classes);
     for (int i = 0; i < t->n_classes && i < most; i++)
-        str_addf(&s, "%sclass %d ranks %s ×%lld%s", i ? " · " : "", i,
-                 rankset_text(&t->classes[i], a), (long long)rankset_count(&t->classes[i]),
+        str_addf(&s, "%sclass %d %s ×%lld%s", i ? " · " : "", i, rankset_words(&t->classes[i], a),
+                 (long long)rankset_count(&t->classes[i]),
                  !t->schedule_axis
                      ? ""
                      : arena_printf(a, " (%s)", stack_parts(a, t, rankset_first(&t->classes[i]))));
@@ -731,8 +731,7 @@ int view_mesh(const ViewCall *c, Scene **page) {
     MeshPen p = {.c = c, .rank = c->o->rank >= 0 ? c->o->rank : 0};
     int next = 0, pages = 0;
     if (p.rank >= c->t->ranks) {
-        diag_error(c->d, "E0212", diag_nowhere,
-                   arena_printf(c->arena, "ranks 0 to %lld", (long long)c->t->ranks - 1),
+        diag_error(c->d, "E0212", diag_nowhere, ranks_span(0, c->t->ranks - 1, c->arena),
                    "the trace has no rank %lld", (long long)p.rank);
         return 0;
     }

@@ -376,7 +376,7 @@ const char *hops_most(const Hops *h, const HopsRow *row, int j, int *place) {
     for (int k = 0; k < h->n; k++)
         if (row->share[j][k] >= row->share[j][*place] * (1 - 1e-9)) ranks[n++] = h->rank[k];
     RankSet set = rankset_from(h->a, ranks, n);
-    return arena_printf(h->a, "%s %s", n > 1 ? "ranks" : "rank", rankset_text(&set, h->a));
+    return rankset_words(&set, h->a);
 }
 int hops_busiest(const Hops *h, int j) {
     int best = 0;

@@ -33,8 +33,8 @@ static const char *places(const ViewCall *c, const Timeline *t, int n, const int
     if (whole) return coords_text(a, c->t->schedule_axis, set, coords);
     Str s = str_new(a);
     for (int i = 0; i < n; i++)
-        if (in[i]) str_addf(&s, "%s%s", s.n ? ", " : "ranks ", rankset_text(&t[i].ranks, a));
-    return s.s;
+        if (in[i]) str_addf(&s, "%s%s", s.n ? ", " : "", rankset_text(&t[i].ranks, a));
+    return arena_printf(a, "rank%s %s", strpbrk(s.s, ",-: ") ? "s" : "", s.s);
 }
 /* "8 micro-batches x 2 layers": how often a step does what a line shows, on ranks of n classes, in
  * so many layers each; 0: not there. */

@@ -216,8 +216,7 @@ const char *chrome_text(const ViewCall *c) {
     bool first = true;
     for (int i = 0; i < n; i++) {
         meta(&s, "process", i, 0,
-             c->o->measured ? timeline_who(c, &t[i])
-                            : arena_printf(a, "ranks %s", rankset_text(&t[i].ranks, a)));
+             c->o->measured ? timeline_who(c, &t[i]) : rankset_words(&t[i].ranks, a));
         for (int k = 0; k < t[i].n_lanes; k++)
             meta(&s, "thread", i, k,
                  k ? arena_printf(a, "%s %s", t[i].lane[k].axis, t[i].lane[k].members) : "compute");

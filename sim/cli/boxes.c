@@ -12,6 +12,9 @@ const Term cli_boxes[] = {
     {"bias", TERM_BOX, "+_bias", "adds the module's vector to every token"},
     {"scale", TERM_BOX, NULL, "every element times one number"},
     {"attention", TERM_BOX, NULL, "softmax(q k^T / sqrt(d)) v, each head on its own"},
+    {"query", TERM_BOX, "queries keys key_and_value",
+     "of attention: each token's query is compared with the keys of the tokens that it sees, and "
+     "what they are worth weighs their values"},
     {"causal attention", TERM_BOX, NULL,
      "softmax(q k^T / sqrt(d)) v, each head on its own; a token sees itself and those before it"},
     {"partial attention", TERM_BOX, NULL,

@@ -156,8 +156,8 @@ static int run_into(Cli *c, const char *dir) {
     }
     if (c->o.rank >= l.trace->ranks) {
         diag_error(c->d, "E0212", diag_nowhere, "ranks count from 0",
-                   "--rank %lld: the mesh has %lld ranks", (long long)c->o.rank,
-                   (long long)l.trace->ranks);
+                   "--rank %lld: the mesh has %lld rank%s", (long long)c->o.rank,
+                   (long long)l.trace->ranks, l.trace->ranks == 1 ? "" : "s");
         return 2;
     }
     if (c->silent) return l.exit;

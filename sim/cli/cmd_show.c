@@ -23,8 +23,8 @@ static const Trace *show_loaded(Cli *c, bool ok, Loaded *l) {
     cli_diagnostics(c, l->d, false);
     if (ok && c->o.rank >= l->trace->ranks) {
         diag_error(c->d, "E0212", diag_nowhere, "ranks count from 0",
-                   "--rank %lld: the mesh has %lld ranks", (long long)c->o.rank,
-                   (long long)l->trace->ranks);
+                   "--rank %lld: the mesh has %lld rank%s", (long long)c->o.rank,
+                   (long long)l->trace->ranks, l->trace->ranks == 1 ? "" : "s");
         return NULL;
     }
     if (ok && c->o.trace) trace_write(l->trace, c->d, c->o.trace);
@@ -205,6 +205,14 @@ static void say_pages(const Cli *c, const Format *f, int n) {
     fprintf(c->err, "this is page 1 of %d; --page %s the other%s, a PDF has them all\n", n,
             n == 2 ? "2 draws" : arena_printf(c->arena, "2 to %d draw", n), n == 2 ? "" : "s");
 }
+/* The document of a figure as data. One without a figure says why to who reads on a pipe; it is no
+ * file, as a picture that cannot be drawn is none. */
+static void draw_data(Cli *c, const Trace *t, const char *view, const char *figure,
+                      const Diags *d) {
+    const bool file = c->o.output && strcmp(c->o.output, "-") != 0;
+    if (figure || !file) document_figure(c, t, view, figure, d);
+    else c->o.output = NULL;
+}
 /* `d`: what was found in the plan or trace. */
 static void draw(Cli *c, const Trace *t, const Diags *d, const RenderOptions *asked,
                  const Format *f) {
@@ -220,7 +228,7 @@ static void draw(Cli *c, const Trace *t, const Diags *d, const RenderOptions *as
     }
     if (!path) o->columns = c->look.width;
     if (f->format == FORMAT_JSON) {
-        document_figure(c, t, o->view, render_text(t, c->d, o, f->format, c->arena, &n), d);
+        draw_data(c, t, o->view, render_text(t, c->d, o, f->format, c->arena, &n), d);
         return;
     }
     c->o.output = NULL; /* what is written below is written there, or to `out` */
@@ -334,8 +342,7 @@ int cmd_draw(Cli *c) {
     bool ok = cli_load(c, c->o.operands[0], &o, false, &l);
     if (sampled) forgive_limits(&l);
     const Trace *t = show_loaded(c, ok && !cli_idle_options(c, &l), &l);
-    if (!t && f->format == FORMAT_JSON && !l.refused)
-        document_figure(c, NULL, view->name, NULL, l.d);
+    if (!t && f->format == FORMAT_JSON && !l.refused) draw_data(c, NULL, view->name, NULL, l.d);
     if (!t) return l.exit;
     RenderOptions r = {.view = view->name,
                        .preset = c->o.preset,

@@ -54,6 +54,7 @@ void document_figure(Cli *c, const Trace *t, const char *view, const char *figur
     JsonWriter w = document_head(c);
     json_open(&w, "diagnostics", '[');
     document_diagnostics(&w, d);
+    if (!figure) document_diagnostics(&w, c->d); /* why there is none */
     json_close(&w, ']');
     json_str(&w, "plan", t ? t->plan : NULL);
     json_str(&w, "view", view);

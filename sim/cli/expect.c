@@ -122,8 +122,8 @@ static const char *shape_found(const Hold *h, const TraceShape *s, const char *e
     Str out = str_new(a);
     str_add(&out, s->symbolic);
     for (int k = 0; k < s->n_local && k < 4; k++)
-        str_addf(&out, "%s%s on ranks %s", k ? ", " : " = ",
-                 cell_shape(a, s->local[k].shape, s->nd).text, rankset_text(&s->local[k].ranks, a));
+        str_addf(&out, "%s%s on %s", k ? ", " : " = ", cell_shape(a, s->local[k].shape, s->nd).text,
+                 rankset_words(&s->local[k].ranks, a));
     return out.s;
 }
 static void hold_shapes(Hold *h) {

@@ -85,8 +85,8 @@ static void shape_fields(Ex *e, const TraceShape *s) {
             break;
         }
         field(e, "",
-              arena_printf(a, "%s  %s  on ranks %s", shape_of(e, l->shape, s->nd),
-                           bytes_text(l->bytes, a), rankset_text(&l->ranks, a)));
+              arena_printf(a, "%s  %s  on %s", shape_of(e, l->shape, s->nd),
+                           bytes_text(l->bytes, a), rankset_words(&l->ranks, a)));
     }
     field(e, "layout", layout.s);
     if (s->pending)
@@ -145,8 +145,8 @@ static void checks_of(Ex *e, const char *value, int step) {
                                                             k->max_abs, k->projections)
                                              : arena_printf(a, "error %.3g", k->max_abs);
         field(e, "check",
-              arena_printf(a, "level %d on ranks %s: %s, %s, bound %.3g%s%s", k->level,
-                           rankset_text(&k->ranks, a), or_empty(k->verdict), off, k->bound,
+              arena_printf(a, "level %d on %s: %s, %s, bound %.3g%s%s", k->level,
+                           rankset_words(&k->ranks, a), or_empty(k->verdict), off, k->bound,
                            k->cause ? "; " : "", or_empty(k->cause)));
     }
 }
@@ -416,7 +416,7 @@ static void explain_work(Ex *e, const TraceCompute *first) {
                 (e->c->o.rank >= 0 && !rankset_has(&k->ranks, e->c->o.rank)))
                 continue;
             const char *where =
-                differs ? arena_printf(a, " on ranks %s", rankset_text(&k->ranks, a)) : "";
+                differs ? arena_printf(a, " on %s", rankset_words(&k->ranks, a)) : "";
             field(e, told ? "" : "work",
                   arena_printf(a, "%s FLOP, %s per rank%s", count_text(k->flops, a),
                                bytes_text(k->bytes, a), where));
@@ -455,10 +455,9 @@ static void explain_step(Ex *e, int step) {
         for (int i = 0; i < k->n_local; i++)
             field(e, i ? "" : "unequal groups",
                   arena_printf(
-                      a, "rank%s %s: %s in, %s out, %s sent",
-                      rankset_count(&k->local[i].ranks) == 1 ? "" : "s",
-                      rankset_text(&k->local[i].ranks, a), bytes_text(k->local[i].bytes_in, a),
-                      bytes_text(k->local[i].bytes_out, a), bytes_text(k->local[i].bytes_sent, a)));
+                      a, "%s: %s in, %s out, %s sent", rankset_words(&k->local[i].ranks, a),
+                      bytes_text(k->local[i].bytes_in, a), bytes_text(k->local[i].bytes_out, a),
+                      bytes_text(k->local[i].bytes_sent, a)));
     }
     if (f->move) {
         field(

@@ -300,8 +300,8 @@ const char *lookup_sent_text(const Trace *t, LookupCounts counts, const void *ar
     if (sum[least] < sum[most]) {
         RankSet low = with_sum(t, part, sum, n, sum[least], tmp),
                 high = with_sum(t, part, sum, n, sum[most], tmp);
-        text = arena_printf(a, "%s (ranks %s) to %s (ranks %s)", of.least, rankset_text(&low, tmp),
-                            of.most, rankset_text(&high, tmp));
+        text = arena_printf(a, "%s (%s) to %s (%s)", of.least, rankset_words(&low, tmp), of.most,
+                            rankset_words(&high, tmp));
     }
     arena_free(tmp);
     return text;

@@ -39,12 +39,11 @@ PlanFindings findings_collect(const Loaded *l, bool strict, Severity fails, Aren
         p.unexecuted = "not executed: rules and structure hold, no values were compared";
     const TraceCheck *k = t && !told ? summary_failure(t, strict) : NULL;
     if (k) {
-        bool one = rankset_count(&k->ranks) == 1, wrong = !strcmp(k->verdict, "FAIL");
+        const bool wrong = !strcmp(k->verdict, "FAIL");
         const char *cause = k->cause ? arena_printf(into, ": %s", k->cause) : "";
-        const char *message =
-            arena_printf(into, "%s is %s on rank%s %s, error %.3g, bound %.3g%s", k->value,
-                         wrong ? "wrong" : "suspect", one ? "" : "s", rankset_text(&k->ranks, into),
-                         k->max_abs, k->bound, cause);
+        const char *message = arena_printf(
+            into, "%s is %s on %s, error %.3g, bound %.3g%s", k->value, wrong ? "wrong" : "suspect",
+            rankset_words(&k->ranks, into), k->max_abs, k->bound, cause);
         /* the first wrong value; later ones follow from it */
         add(&p, into, (Finding){"E0501", message, l->path, 0, 0, DIAG_ERROR, false});
     }

@@ -270,7 +270,7 @@ static void report_run(Cli *c, const Loaded *l) {
         str_addf(&mesh, "%s=%lld ", t->axes[i].name, (long long)t->axes[i].size);
     for (int i = 0; i < t->n_groups; i++)
         str_addf(&mesh, "%s=%s ", t->groups[i].name, t->groups[i].axes);
-    str_addf(&mesh, "(%lld ranks)", (long long)t->ranks);
+    str_addf(&mesh, "(%lld rank%s)", (long long)t->ranks, t->ranks == 1 ? "" : "s");
     line(c, "  ", "mesh", mesh.s);
     if (t->model_name)
         line(c, "  ", "model",
@@ -441,8 +441,8 @@ static void report_time(Cli *c, const Trace *t) {
     if (s.beside > 0)
         str_addf(&c->text, ", %s behind other communication", percent_text(a, s.beside, s.comm));
     if (differ)
-        str_addf(&c->text, "; on the %s, ranks %s", busiest ? "busiest" : "last to end",
-                 rankset_text(slowest, a));
+        str_addf(&c->text, "; on the %s, %s", busiest ? "busiest" : "last to end",
+                 rankset_words(slowest, a));
     double end = 0, busy = 0;
     for (int i = 0; i < t->n_actions; i++) {
         const TraceAction *x = &t->actions[i];

@@ -336,10 +336,9 @@ static Cell cell_unequal(Arena *a, const TraceCollective *k) {
     if (!k->n_local) return cell_text(NULL);
     for (int i = 0; i < k->n_local; i++) {
         const TraceTraffic *l = &k->local[i];
-        const char *ranks = rankset_text(&l->ranks, a);
-        str_addf(&s, "%srank%s %s: %s in, %s out, %s sent", i ? "; " : "",
-                 rankset_count(&l->ranks) == 1 ? "" : "s", ranks, bytes_text(l->bytes_in, a),
-                 bytes_text(l->bytes_out, a), bytes_text(l->bytes_sent, a));
+        str_addf(&s, "%s%s: %s in, %s out, %s sent", i ? "; " : "", rankset_words(&l->ranks, a),
+                 bytes_text(l->bytes_in, a), bytes_text(l->bytes_out, a),
+                 bytes_text(l->bytes_sent, a));
         str_addf(&j, "%s{\"ranks\":%s,\"bytes_in\":%lld,\"bytes_out\":%lld,\"bytes_sent\":%lld}",
                  i ? "," : "[", trace_ranks_json(&l->ranks, a), (long long)l->bytes_in,
                  (long long)l->bytes_out, (long long)l->bytes_sent);

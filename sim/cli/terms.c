@@ -46,7 +46,7 @@ const Term cli_terms[] = {
     {"mesh", TERM_WORD, "device_mesh",
      "the ranks as a grid with named axes: {dp: 2, tp: 4} are 8 ranks, rank = dp*4 + tp. The last "
      "axis counts fastest, so its ranks are neighbours."},
-    {"axis", TERM_WORD, "mesh_axis",
+    {"axis", TERM_WORD, "axes mesh_axis",
      "a dimension of the mesh. The ranks that differ in this coordinate only are a group; a "
      "collective over the axis runs in every such group at once. (A dim is of a tensor.)"},
     {"group", TERM_WORD, "groups",
@@ -214,6 +214,12 @@ const Term cli_terms[] = {
      "by nobody."},
     {"freed", TERM_WORD, NULL,
      "a gathered copy of a parameter is given up after its use; the rank's own part stays."},
+    {"held", TERM_WORD,
+     "arrived just_arrived complete computed_before sent_next swapped swapped_next in_its_place",
+     "what a storyboard says of a part that a rank has in a step. Just arrived: it came in this "
+     "step; held: it was here before; sent next: it goes on in the next step; stale: it was sent "
+     "on and is not read any more; complete: all terms of its sum are in; computed before: what "
+     "attention has done already; swapped next, in its place: of an all-to-all."},
     {"chunk", TERM_WORD, "chunks stale",
      "of a collective: the part of the buffer that a rank sends at once, one of as many as there "
      "are ranks; a copy that was sent on is stale. Of a schedule: one of the stages that a rank "
@@ -221,7 +227,10 @@ const Term cli_terms[] = {
     {"rank class", TERM_WORD, "class",
      "ranks that have the same local shapes and do the same steps: records name them together."},
     /* ---- bytes and time ---- */
-    {"sent", TERM_WORD, "bytes_sent bytes_in bytes_out",
+    {"bytes", TERM_WORD, "byte KiB MiB GiB TiB bytes/s",
+     "the size of what is held, read or sent. KiB, MiB, GiB and TiB are 1024, 1024^2, 1024^3 and "
+     "1024^4 bytes; a profile's GB are 10^9. Bytes/s are a bandwidth."},
+    {"sent", TERM_WORD, "bytes_sent bytes_in bytes_out out received",
      "of a collective, per rank: `in` is what a rank hands in, `out` what it has afterwards, "
      "`sent` what goes over its links by the ring or pairwise algorithm."},
     {"message", TERM_WORD, "messages",
@@ -229,6 +238,13 @@ const Term cli_terms[] = {
      "collectives, in which a whole group takes part."},
     {"a step", TERM_WORD, "per_step",
      "how often a collective is done in one training step: in each micro-batch, or once."},
+    {"compute", TERM_WORD, "computed computes kernel kernels work",
+     "what a rank does with the numbers that it has: products, attention, norms, each a kernel; "
+     "nothing is sent. In the model of time it is the sum of the kernels' times; what is sent "
+     "meanwhile is hidden (`explain exposed`)."},
+    {"time", TERM_WORD, "times took span_of_time",
+     "of a run with --mpi or --cuda the seconds that passed (measured), else those of the model "
+     "(`explain modelled`). As a column, `times` says how often a collective was done."},
     {"modelled", TERM_WORD, "measured time_model",
      "a time that follows from operations, bytes and a hardware profile (`--hardware`). Measured "
      "is what a run with --mpi or --cuda took."},
@@ -279,6 +295,10 @@ const Term cli_terms[] = {
     {"equivalent", TERM_WORD, "verdict different invalid",
      "the verdict of a run: every value on every rank is the unsharded model's. `different`: one "
      "is not, and the first is named. `invalid`: the plan breaks a rule."},
+    {"wrong", TERM_WORD, "wrong_step first_wrong first_wrong_value wrong_because_of_it",
+     "a value is not what it must be. The first wrong one is where the mistake is: its step did "
+     "something else than it should with right inputs. Later ones are wrong because of it, or "
+     "follow from it (`explain follows`)."},
     {"PASS", TERM_WORD, "FAIL SUSPECT",
      "what a check says of one value. PASS: the error is within what rounding can do. FAIL: no "
      "order of summation could give this error. SUSPECT: in between; it fails with --strict."},
@@ -326,5 +346,23 @@ const Term cli_terms[] = {
     {"shrink", TERM_WORD, "shrunk",
      "widths D, d, F, V divided by a number so that a plan runs anywhere; head counts, axes and "
      "collectives stay. `--full` undoes it."},
+    /* ---- heads of tables ---- */
+    {"symbolic", TERM_WORD, "symbolic_shape",
+     "a local shape in letters, [B/dp, S, H*d/tp]: what each dim is and which axes cut it."},
+    {"size", TERM_WORD, "group_size",
+     "of a collective: how many ranks one of its groups has; of an axis: how many coordinates."},
+    {"why", TERM_WORD, "reason",
+     "for what reason a move is made: which sum is pending, or who reads the value and how."},
+    {"made by", TERM_WORD, "read_by reads makes",
+     "the step that makes a value, and those that read it; `explain PLAN VALUE` shows both."},
+    {"from", TERM_WORD, "to from_to",
+     "of two ranks: who sends, and who has it then. `comms --pairs` counts rows and bytes of each "
+     "two; of rows `known` says that they are those of a run, not those to expect."},
+    {"known", TERM_WORD, "expected to_expect",
+     "whether numbers of rows are those that a router chose in a run; before it there are the rows "
+     "to expect."},
+    {"result", TERM_WORD, "ok exit exit_code",
+     "what `check` says of a plan: ok or FAIL, with the exit code: 0 holds, 1 does not, 2 wrong "
+     "words, 3 a plan that cannot be read, 4 an output that cannot be written, 5 too large."},
     {NULL, TERM_WORD, NULL, NULL},
 };

@@ -248,12 +248,21 @@ static const char *without_mark(Arena *a, const char *word) {
     }
     return word;
 }
+static bool any_names(const WordEntries *all, const char *word) {
+    for (int i = 0; i < all->n; i++)
+        if (names(&all->e[i], word)) return true;
+    return false;
+}
+/* The word as some table has it: itself, or without the "s" of several; NULL: none has. */
+static const char *as_known(Arena *a, const WordEntries *all, const char *word) {
+    const size_t n = strlen(word);
+    if (any_names(all, word)) return word;
+    const char *one = n > 3 && word[n - 1] == 's' ? arena_strndup(a, word, n - 1) : NULL;
+    return one && any_names(all, one) ? one : NULL;
+}
 bool words_know(Cli *c, const char *word) {
     WordEntries all = all_entries(c->arena, c->d);
-    word = without_mark(c->arena, word);
-    for (int i = 0; i < all.n; i++)
-        if (names(&all.e[i], word)) return true;
-    return false;
+    return as_known(c->arena, &all, without_mark(c->arena, word)) != NULL;
 }
 /* Every word that is known, and the other ones for it but the ends of keys. Ends with NULL. */
 static const char **known_words(Arena *a, const WordEntries *all) {
@@ -278,15 +287,16 @@ static int known_run(Arena *a, const WordEntries *all, const char *const *word, 
     for (int k = n - i; k > 0; k--) {
         Str s = str_new(a);
         for (int j = i; j < i + k; j++) str_addf(&s, "%s%s", j > i ? " " : "", word[j]);
-        *run = s.s;
-        for (int e = 0; e < all->n; e++)
-            if (names(&all->e[e], s.s)) return k;
+        *run = as_known(a, all, s.s);
+        if (*run) return k;
     }
     return 0;
 }
-/* A phrase of a figure, "Σ tp pending": what each of its words is, as far as they are known. False:
- * it is one word, or none is. */
-static bool tell_phrase(Cli *c, Told *told, const WordEntries *all, const char *phrase) {
+/* Is it a number, or one letter, as in "rank 0" and "F forward"? */
+static bool is_mark(const char *word) { return !word[1] || !word[strspn(word, "0123456789")]; }
+/* A phrase of a figure, "Σ tp pending": what each of its words is, as far as they are known, or
+ * with `each` only if all are. False: it is one word, or none is. */
+static bool tell_phrase(Cli *c, Told *told, const WordEntries *all, const char *phrase, bool each) {
     static const char between[] = " ,;:()/";
     const char *word[MOST_PHRASE], *run;
     int n = 0;
@@ -295,6 +305,10 @@ static bool tell_phrase(Cli *c, Told *told, const WordEntries *all, const char *
         const size_t k = strcspn(p, between);
         word[n++] = arena_strndup(c->arena, p, k);
         p += k + strspn(p + k, between);
+    }
+    for (int i = 0, k; each && i < n; i += k ? k : 1) {
+        k = known_run(c->arena, all, word, i, n, &run);
+        if (!k && !is_mark(word[i])) return false;
     }
     for (int i = 0, k; n > 1 && i < n; i += k ? k : 1) {
         k = known_run(c->arena, all, word, i, n, &run);
@@ -323,8 +337,14 @@ bool explain_word(Cli *c, const char *word) {
             any = true;
         }
     }
+    const char *one = any ? NULL : as_known(c->arena, &all, word); /* of several */
+    for (int i = 0; one && i < all.n; i++) {
+        if (!names(&all.e[i], one)) continue;
+        tell(c, &told, &all.e[i]);
+        any = true;
+    }
     const char *near = any ? NULL : diag_nearest(word, known);
-    if (!any && !near) any = tell_phrase(c, &told, &all, word);
+    if (!any) any = tell_phrase(c, &told, &all, word, near != NULL);
     if (near && strchr(near, ' ')) /* of one word it is said where it is printed */
         near = arena_printf(c->arena, "did you mean '%s'?", near);
     if (!any)

@@ -155,9 +155,8 @@ static void nothing_matches(const Against *a, const char *file, bool given) {
     bool others = of_other_ranks(a);
     int n = grads || others ? 0 : best_prefix(a, &prefix);
     if (others)
-        hint =
-            arena_printf(a->arena, "the mesh has the ranks 0 to %lld; the file is of another mesh",
-                         (long long)a->p->mesh->nranks - 1);
+        hint = arena_printf(a->arena, "the mesh has the %s; the file is of another mesh",
+                            ranks_span(0, a->p->mesh->nranks - 1, a->arena));
     else if (grads) hint = "the file holds gradients: `pass: backward`";
     else if (2 * n >= a->st->n && n) /* a few names that happen to fit say nothing */
         hint = arena_printf(
@@ -193,8 +192,8 @@ Against *against_open(Arena *arena, Diags *d, const Program *p, int64_t steps, A
     *a = (Against){.arena = arena, .d = d, .p = p, .steps = steps, .tolerance = of.tolerance};
     if (of.rank > p->mesh->nranks) {
         diag_error(d, "E0212", diag_nowhere, "ranks count from 0",
-                   "--against-rank %lld: the mesh has %lld ranks", (long long)of.rank - 1,
-                   (long long)p->mesh->nranks);
+                   "--against-rank %lld: the mesh has %lld rank%s", (long long)of.rank - 1,
+                   (long long)p->mesh->nranks, p->mesh->nranks == 1 ? "" : "s");
         return NULL;
     }
     a->dump = dump_open(arena, d, of.file, of.rank - 1);
@@ -623,12 +622,11 @@ static void tell_ranks(Against *a) {
     const char *hint = "run the plan and mesh that the file was saved under; values of the whole "
                        "model are compared all the same";
     if (other_mesh)
-        diag_error(
-            a->d, "E0506", at, hint,
-            "the file's ranks are of another mesh: it has the ranks 0 to %lld, the plan 0 to "
-            "%lld, and %d tensor%s of ranks that both have differ (%s: %s)",
-            (long long)a->last_rank, (long long)ours, differ, differ == 1 ? "" : "s",
-            a->row[first].name, a->row[first].why);
+        diag_error(a->d, "E0506", at, hint,
+                   "the file's ranks are of another mesh: it has the %s, the plan %s, and %d "
+                   "tensor%s of ranks that both have differ (%s: %s)",
+                   ranks_span(0, a->last_rank, a->arena), ranks_span(0, ours, a->arena), differ,
+                   differ == 1 ? "" : "s", a->row[first].name, a->row[first].why);
     else if (parts > 1)
         diag_error(a->d, "E0506", at, hint,
                    "%d tensors of ranks are other parts than ours, of another mesh or another plan "

@@ -122,7 +122,10 @@ static bool refuse_device(Run *r, const char *whose, const OnDevice *x) {
 static bool fits_on_device(Run *r) {
     const OnDevice x = {r->need.memory.device, r->o->device ? r->o->device->room : 0};
     if (r->o->ranks || !x.room || dry_within(x.need, x.room)) return true;
-    return refuse_device(r, arena_printf(r->arena, "%lld ranks", (long long)r->mesh->nranks), &x);
+    return refuse_device(r,
+                         arena_printf(r->arena, "%lld rank%s", (long long)r->mesh->nranks,
+                                      r->mesh->nranks == 1 ? "" : "s"),
+                         &x);
 }
 /* What each rank needs and has, to rank 0. */
 static void gather(Engine *e, OnDevice *all) {

@@ -195,8 +195,7 @@ static void values_differ(Run *r) {
                !s                    ? source_loc(r, c)
                : s->kind == ST_CLAIM ? program_place(r->program, s)
                                      : s->loc,
-               line, "%s is wrong on rank%s %s: %s%s", c->value,
-               rankset_count(&c->ranks) == 1 ? "" : "s", rankset_text(&c->ranks, r->arena),
+               line, "%s is wrong on %s: %s%s", c->value, rankset_words(&c->ranks, r->arena),
                c->cause ? c->cause : "it differs", torch_end(r, s));
     t->diags = r->d->item;
     t->n_diags = r->d->n;

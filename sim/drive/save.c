@@ -40,9 +40,8 @@ void save_values(const ValueSet *s, Diags *d, const char *file) {
     StWriter *w = st_writer(s->arena, d, file);
     if (!w) return;
     if (ranks < all)
-        diag_note(d, "N0007", diag_nowhere, NULL,
-                  "'%s' has what ranks 0 to %lld hold, not the other %lld", file,
-                  (long long)ranks - 1, (long long)(all - ranks));
+        diag_note(d, "N0007", diag_nowhere, NULL, "'%s' has what %s hold, not the other %lld", file,
+                  ranks_span(0, ranks - 1, s->arena), (long long)(all - ranks));
     SavedOf *part = ARENA_ARRAY(s->arena, SavedOf, ranks + 1);
     for (int64_t q = 0; q <= ranks; q++) part[q].key = value_list(s, q - 1, &part[q].n);
     /* a stream: first all names and shapes, then the data in the same order */

@@ -259,6 +259,15 @@ const char *rankset_text(const RankSet *r, Arena *arena) {
     }
     return n ? s.s : "none";
 }
+const char *rankset_words(const RankSet *r, Arena *arena) {
+    return arena_printf(arena, "rank%s %s", rankset_count(r) == 1 ? "" : "s",
+                        rankset_text(r, arena));
+}
+const char *ranks_span(int64_t first, int64_t last, Arena *arena) {
+    return first == last
+               ? arena_printf(arena, "rank %lld", (long long)first)
+               : arena_printf(arena, "ranks %lld to %lld", (long long)first, (long long)last);
+}
 RankBox trace_mesh_box(const Trace *t) {
     RankBox b = {0};
     int64_t stride = 1;

@@ -554,7 +554,11 @@ Trace *trace_read(Arena *arena, Diags *d, const char *file, const char *text, si
 
 /* Texts for people. */
 const char *rankset_text(const RankSet *r, Arena *arena); /* "0-7", "0,2", "0:1024:8" */
-int64_t rankset_count(const RankSet *r);                  /* ranks in it */
+/* The same in a sentence: "rank 0", "ranks 0-7". */
+const char *rankset_words(const RankSet *r, Arena *arena);
+/* "rank 3", "ranks 0 to 7". */
+const char *ranks_span(int64_t first, int64_t last, Arena *arena);
+int64_t rankset_count(const RankSet *r); /* ranks in it */
 bool rankset_has(const RankSet *r, int64_t rank);
 /* first, first + stride, ..., `count` of them; none for a count of 0 or less. */
 RankSet rankset_range(Arena *arena, int64_t first, int64_t count, int64_t stride);

@@ -268,8 +268,62 @@ static void test_figures_and_tables(void **state) {
     assert_int_equal(unknown, 0);
 }
 
+/* "1 ranks", "ranks 0": of one there are not several. */
+static void one_rank(const char *text, const char *how) {
+    for (const char *at = text; at && (at = strstr(at, "ranks ")); at += 6) {
+        size_t n = strspn(at + 6, "0123456789");
+        const char after = at[6 + n];
+        const bool more = !n || strchr("-,:", after) || (after == '.' && at[7 + n] > ' ') ||
+                          !strncmp(at + 6 + n, " to ", 4) || !strncmp(at + 6 + n, " and ", 5);
+        if (!more) fail_msg("%s: %.60s", how, at);
+    }
+    for (const char *at = text; at && (at = strstr(at, "1 ranks")); at++)
+        if (at == text || !strchr("0123456789,.", at[-1])) fail_msg("%s: %.60s", how, at);
+}
+static void test_one_rank(void **state) {
+    (void)state;
+    /* classes of one rank each, unequal traffic, a wrong value; and a single rank */
+    const char *const plans[] = {"plans/48-llama3.2-1b-pp2-tied.yaml",
+                                 "plans/bugs/01-output-left-partial.yaml",
+                                 "plans/01-column-row-mlp.yaml", "one.yaml"};
+    static const char *const ways[][6] = {{"run", "-o", NULL},
+                                          {"check", "-v"},
+                                          {"check", "--format", "json"},
+                                          {"check", "--format", "junit"},
+                                          {"shapes"},
+                                          {"params"},
+                                          {"comms"},
+                                          {"comms", "--format", "json"},
+                                          {"comms", "--pairs"},
+                                          {"draw", "--view", "timeline", "--format", "chrome"},
+                                          {"draw", "--view", "memory"},
+                                          {"draw", "--view", "mesh", "--format", "svg"},
+                                          {"draw", "--view", "errors"},
+                                          {"draw", "--view", "timeline"},
+                                          {"draw", "--rank", "9"},
+                                          {"shapes", "--rank", "9"}};
+    const char *own = put("one.yaml", "model: {kind: mlp, sizes: [4, 8, 4]}\nmesh: {tp: 1}\n"
+                                      "plan: {net1: colwise, net2: rowwise}\n");
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
+        for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+            const char *plan = strchr(plans[i], '/') ? plans[i] : own;
+            const char *const *w = ways[k];
+            const bool run = !strcmp(w[0], "run");
+            Ended e = child_run(
+                arena, &(Child){.words = WORDS(w[0], plan, run ? "-o" : w[1],
+                                               run    ? in("out")
+                                               : w[1] ? w[2]
+                                                      : NULL,
+                                               w[1] && w[2] ? w[3] : NULL, w[3] ? w[4] : NULL)});
+            const char *how = arena_printf(arena, "%s %s %s", w[0], plan, w[1] ? w[1] : "");
+            one_rank(e.out, how);
+            one_rank(e.err, how);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_one_rank, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_figures_and_tables, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_each_is_known, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_optimizer, sandbox_new, sandbox_gone),

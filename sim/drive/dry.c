@@ -8,17 +8,74 @@
 #include "exec/reference.h"
 #include "kernel/pool.h"
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 static const int64_t MOST = (int64_t)1 << 40; /* enough is known of what needs more */
 
+/* What the layers take that the forward walk has not come to: one that is like another takes as
+ * long. A run of days is told after its first layers, not when the walk has come so far. */
+typedef struct {
+    int n;         /* layers */
+    int *like;     /* per layer: the first one with the same ops and sizes */
+    double *takes; /* per layer: what it took; 0: not yet */
+    int layer;     /* the walk is in; -1: before all */
+    double from;   /* the work that was done when it came there */
+    double all;    /* at least, with what is left; 0: not known yet */
+} Ahead;
 /* The tables of what is there. */
 typedef struct Tables {
     Run *r;
     int64_t *of;        /* per value: bytes of its tables while it is there */
     int64_t live, most; /* of all of them; with those of a step */
     const Step *last;
+    Ahead ahead;
 } Tables;
+
+/* ---- what is ahead ---- */
+/* Do the nodes make the same of tensors of the same sizes? */
+static bool same_node(const Graph *g, const GNode *x, const GNode *y) {
+    const GTensor *a = &g->t[x->out], *b = &g->t[y->out];
+    return x->op == y->op && x->nin == y->nin && a->nd == b->nd &&
+           !memcmp(a->size, b->size, (size_t)a->nd * sizeof *a->size);
+}
+static bool same_layer(const Graph *g, int k, int l) {
+    int x = 0, y = 0;
+    for (;; x++, y++) {
+        while (x < g->nn && g->node[x].layer != k) x++;
+        while (y < g->nn && g->node[y].layer != l) y++;
+        if (x >= g->nn || y >= g->nn) return x >= g->nn && y >= g->nn;
+        if (!same_node(g, &g->node[x], &g->node[y])) return false;
+    }
+}
+static Ahead ahead_new(const Run *r) {
+    const Graph *g = r->program->graph;
+    Ahead a = {.layer = -1};
+    for (int i = 0; i < g->nn; i++)
+        if (g->node[i].layer >= a.n) a.n = g->node[i].layer + 1;
+    if (run_iterations(r) > 1 || r->assign->stages) a.n = 0; /* these go another way */
+    a.like = ARENA_ARRAY(r->arena, int, a.n + 1);
+    a.takes = ARENA_ARRAY(r->arena, double, a.n + 1);
+    for (int l = 0; l < a.n; l++)
+        for (a.like[l] = l > 0 && same_layer(g, a.like[l - 1], l) ? a.like[l - 1] : 0;
+             a.like[l] < l && !same_layer(g, a.like[l], l);)
+            a.like[l]++;
+    return a;
+}
+static void look_ahead(Ahead *a, const Run *r, const Step *s) {
+    const Program *p = r->program;
+    const int producer = p->graph->t[p->val[s->out].tensor].producer;
+    const int layer = producer < 0 ? -1 : p->graph->node[producer].layer;
+    if (s->id >= p->n_forward || layer <= a->layer || layer >= a->n) return;
+    const double now = r->work->total;
+    if (a->layer >= 0) a->takes[a->layer] = now - a->from;
+    a->layer = layer;
+    a->from = now;
+    double all = now;
+    for (int l = layer; l < a->n; l++) all += a->takes[a->like[l]];
+    a->all = all;
+}
+/* ---- tables ---- */
 
 static void update(Tables *t, int val) {
     const Exec *e = t->r->exec;
@@ -31,7 +88,8 @@ static void see(Tables *t, int64_t beside) {
     DeviceUse use = device_use(t->r->dev);
     if (t->live + beside > t->most) t->most = t->live + beside;
     /* of several iterations the limit is told as how many of them would do: all are counted */
-    bool endless = t->r->work->total > RUN_MAX_HOURS * 3600e9 && run_iterations(t->r) == 1;
+    const double all = fmax(t->r->work->total, t->ahead.all);
+    bool endless = all > RUN_MAX_HOURS * 3600e9 && run_iterations(t->r) == 1;
     t->r->stop = (int64_t)use.large > (t->r->follow ? t->r->follow : MOST) || endless;
 }
 static void tables_loaded(void *arg, int val) {
@@ -41,6 +99,7 @@ static void tables_loaded(void *arg, int val) {
 static void tables_stepped(void *arg, const Step *s) {
     Tables *t = arg;
     const Exec *e = t->r->exec;
+    look_ahead(&t->ahead, t->r, s);
     int r[RULE_MAX_IN + 2], n = t->last ? step_reads(t->last, r) : 0;
     for (int k = 0; k < n; k++) update(t, r[k]); /* what the step before has dropped */
     update(t, s->out);
@@ -50,7 +109,8 @@ static void tables_stepped(void *arg, const Step *s) {
 }
 static Tables *tables_new(Run *r) {
     Tables *t = ARENA_NEW(r->arena, Tables);
-    *t = (Tables){.r = r, .of = ARENA_ARRAY(r->arena, int64_t, r->program->nv + 1)};
+    *t = (Tables){
+        .r = r, .of = ARENA_ARRAY(r->arena, int64_t, r->program->nv + 1), .ahead = ahead_new(r)};
     return t;
 }
 static const Observer *const *dry_observers(Run *r, int *n) {
@@ -125,6 +185,7 @@ RunNeed dry_run(Run *run) {
     RunNeed need = {
         .memory = memory_of(run, r), .exact = r->need.exact, .compare = x.compared.done};
     need.all = r->work->total + r->ref_work->total + need.exact + need.compare;
+    if (r->stop) need.all = fmax(need.all, r->tables->ahead.all);
     dry_close(&x);
     return need;
 }

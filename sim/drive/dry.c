@@ -6,6 +6,7 @@
 #include "drive/run.h"
 #include "exec/device_gpu.h"
 #include "exec/reference.h"
+#include "kernel/attention.h"
 #include "kernel/pool.h"
 #include <assert.h>
 #include <math.h>
@@ -39,7 +40,7 @@ static bool same_node(const Graph *g, const GNode *x, const GNode *y) {
     return x->op == y->op && x->nin == y->nin && a->nd == b->nd &&
            !memcmp(a->size, b->size, (size_t)a->nd * sizeof *a->size);
 }
-static bool same_layer(const Graph *g, int k, int l) {
+bool dry_same_layer(const Graph *g, int k, int l) {
     int x = 0, y = 0;
     for (;; x++, y++) {
         while (x < g->nn && g->node[x].layer != k) x++;
@@ -57,8 +58,8 @@ static Ahead ahead_new(const Run *r) {
     a.like = ARENA_ARRAY(r->arena, int, a.n + 1);
     a.takes = ARENA_ARRAY(r->arena, double, a.n + 1);
     for (int l = 0; l < a.n; l++)
-        for (a.like[l] = l > 0 && same_layer(g, a.like[l - 1], l) ? a.like[l - 1] : 0;
-             a.like[l] < l && !same_layer(g, a.like[l], l);)
+        for (a.like[l] = l > 0 && dry_same_layer(g, a.like[l - 1], l) ? a.like[l - 1] : 0;
+             a.like[l] < l && !dry_same_layer(g, a.like[l], l);)
             a.like[l]++;
     return a;
 }
@@ -125,13 +126,35 @@ static const Observer *const *dry_observers(Run *r, int *n) {
     list[4] = &own[1];
     return list;
 }
+static int threads_of(const Run *run) { return run->o->ranks ? 1 : pool_would(run->o->threads); }
+/* What the threads hold for attention, beside the values: it grows with the sequence, and stays. */
+static int64_t scratch_of_attention(const Run *run) {
+    const Graph *g = run->program->graph;
+    double most = 0, calls = 0;
+    for (int i = 0; i < g->nn; i++) {
+        const GNode *n = &g->node[i];
+        if (!n->op->mixes || n->nin < 3) continue;
+        int64_t tokens[2] = {1, 1}, wide = 1, heads = 1;
+        for (int k = 0; k < 3; k++) /* q, k, v */
+            for (int d = 0; d < g->t[n->in[k]].nd; d++) {
+                const GTensor *t = &g->t[n->in[k]];
+                if (t->role[d] == DIM_SEQUENCE && k < 2) tokens[k] = t->size[d];
+                else if (d == t->nd - 1 && t->size[d] > wide) wide = t->size[d];
+                else if (!k) heads *= t->size[d]; /* of all sequences: as many calls at once */
+            }
+        const double one = attention_scratch(tokens[0], tokens[1], wide, run_backward(run));
+        if (one > most) most = one, calls = (double)heads;
+    }
+    return (int64_t)(most * fmin(threads_of(run), fmax(calls, 1)));
+}
 static MemoryNeed memory_of(const Run *run, const Run *r) {
     DeviceUse use = device_use(r->dev);
     MemoryNeed need = {.large = (int64_t)use.large, .more = r->stop};
     need.records = books_records(run->program, run_iterations(run), run->plan->microbatches);
-    const int64_t scratch = (int64_t)use.scratch * (run->pool ? pool_threads(run->pool) : 1);
-    need.peak = need.large + (int64_t)use.small + scratch + r->tables->most + need.records;
-    need.sharded = r->peak_sharded + scratch + r->tables->most + need.records;
+    const int64_t scratch =
+        scratch_of_attention(run) + (int64_t)use.scratch * threads_of(run); /* and of products */
+    need.peak = need.large + (int64_t)use.small + r->tables->most + need.records + scratch;
+    need.sharded = r->peak_sharded + r->tables->most + need.records + scratch;
     if (need.peak > need.sharded) need.unsharded = r->peak_unsharded;
     return need;
 }

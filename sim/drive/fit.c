@@ -25,10 +25,17 @@ static bool has_widths(const Run *r) {
     return !r->plan->kind && !r->plan->weights && !r->plan->inputs && r->o->against == NULL;
 }
 bool fit_shrinks(const Run *r) { return has_widths(r) && worth_trying(r); }
-/* The fewest layers that the plan can have; 0: it has no more. */
+/* The fewest layers that the plan can have, with one of each kind: lines for experts name nothing
+ * where only dense layers are left. 0: it has no more. */
 static int64_t few_layers(const Run *r) {
     const Stages *s = r->assign->stages;
-    const int64_t least = s ? s->n : 1;
+    const int from = r->model->dims.first_layer;
+    int64_t least = s ? s->n : 1;
+    for (int l = from + 1; l < r->model->dims.last_layer; l++) {
+        int k = from;
+        while (k < l && !dry_same_layer(r->program->graph, k, l)) k++;
+        if (k == l && l + 1 - from > least) least = l + 1 - from;
+    }
     return least < built_layers(r) ? least : 0;
 }
 /* What another plan needs. False if it cannot be lowered, or needs more than `room` bytes. */
@@ -37,6 +44,7 @@ static bool need_of(const Run *run, Plan *plan, int64_t room, RunNeed *need) {
     PipelineReport rep = {0};
     Run r = {
         .arena = tmp, .d = diags_new(tmp), .o = run->o, .rep = &rep, .plan = plan, .follow = room};
+    *need = (RunNeed){0};
     bool known = run_front(&r) && run_lower(&r);
     if (known) {
         dry_estimate(&r);
@@ -98,6 +106,7 @@ static Fit fit_with(const Run *r, int64_t layers, int low, int64_t room, double 
         RunNeed tried;
         bool fits = need_with(r, from << half, layers, room, &tried) &&
                     dry_within(tried.memory.peak, room) && dry_hours(&tried) <= hours;
+        if (!fits && !fit.shrink && !tried.memory.peak) fit.layers = 0; /* it cannot be lowered */
         if (!fits && !fit.shrink) return fit;
         if (fits) fit.shrink = from << half, fit.need = tried;
         if (fits) high = half - 1;

@@ -2,6 +2,7 @@
  */
 #include "drive/run.h"
 #include "engine/engine.h"
+#include "kernel/pool.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -32,13 +33,18 @@ static const char *shrink_text(const Run *r, Fit fit) {
                             widths, bytes_text(fit.need.memory.peak, a),
                             hours >= 1 ? arena_printf(a, " and %.2g hours", hours) : "");
     }
+    if (fit.layers)
+        return arena_printf(r->arena, "%d layer%s of the narrowest widths are too much too: use ",
+                            fit.layers, fit.layers == 1 ? "" : "s");
     return fit_shrinks(r) ? "no `shrink` alone is enough: use " : "use ";
 }
 /* That, and what else makes a run smaller. */
 static const char *smaller_text(const Run *r, int64_t room, const char *wider) {
     const Fit fit = fit_shrink(r, room, most_hours(r));
-    return arena_printf(r->arena, "%s%s%sa shorter sequence or a smaller batch",
-                        shrink_text(r, fit), wider, fit.layers ? "" : "fewer layers, ");
+    const bool ranks = fit.layers && !fit.shrink; /* that is all that is left */
+    return arena_printf(r->arena, "%s%s%sa shorter sequence%s smaller batch%s", shrink_text(r, fit),
+                        wider, fit.layers ? "" : "fewer layers, ", ranks ? ", a" : " or a",
+                        ranks ? " or fewer ranks" : "");
 }
 /* The walk ends where enough is known. */
 static const char *about(const Run *r) { return r->need.memory.more ? "more than" : "about"; }
@@ -167,7 +173,9 @@ bool limits_fit(Run *r) {
     dry_estimate(r);
     if (r->o->ranks && !ranks_first(r->o->ranks)) return true;
     MemoryRoom room = memory_room(r->arena);
-    if (r->o->memory_limit) room = (MemoryRoom){r->o->memory_limit, "the limit that was set"};
+    room.bytes -= room.stacks * (pool_would(r->o->threads) - 1);
+    if (room.bytes < 0) room.bytes = 0;
+    if (r->o->memory_limit) room = (MemoryRoom){r->o->memory_limit, "the limit that was set", 0};
     bool in_time = ends(r, room.bytes);
     r->rep->predicted_bytes = r->need.memory.peak;
     r->rep->predicted_device = r->need.memory.device;

@@ -7,6 +7,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+enum {
+    UNLIMITED_STACK = 8 << 20
+}; /* what a thread gets where there is no limit, or a larger one */
 static char *small_file(Arena *arena, const char *path) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return NULL;
@@ -28,7 +31,7 @@ int64_t memory_group(const char *limit, const char *use) {
     return most > have ? most - have : 0;
 }
 static void least(MemoryRoom *r, int64_t bytes, const char *what) {
-    if (bytes < r->bytes) *r = (MemoryRoom){bytes, what};
+    if (bytes < r->bytes) *r = (MemoryRoom){bytes, what, 0};
 }
 /* Every group from ours up to the root may set a limit: v2 in one tree, v1 in the tree of its own
  * of "memory". */
@@ -65,7 +68,7 @@ static void groups(Arena *arena, MemoryRoom *r) {
 }
 MemoryRoom memory_room(Arena *arena) {
     MemoryRoom r = {memory_meminfo(small_file(arena, "/proc/meminfo")),
-                    "what the machine has available"};
+                    "what the machine has available", 0};
     if (r.bytes == INT64_MAX)
         r.bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
     groups(arena, &r);
@@ -78,7 +81,10 @@ MemoryRoom memory_room(Arena *arena) {
         least(&r,
               (int64_t)lim.rlim_cur - pages * page > 0 ? (int64_t)lim.rlim_cur - pages * page : 0,
               "ulimit -v");
+    const bool space = !strcmp(r.what, "ulimit -v");
     if (getrlimit(RLIMIT_DATA, &lim) == 0 && lim.rlim_cur < (rlim_t)INT64_MAX)
         least(&r, (int64_t)lim.rlim_cur, "ulimit -d");
+    if (space && getrlimit(RLIMIT_STACK, &lim) == 0)
+        r.stacks = lim.rlim_cur < (rlim_t)UNLIMITED_STACK ? (int64_t)lim.rlim_cur : UNLIMITED_STACK;
     return r;
 }

@@ -22,6 +22,7 @@ typedef struct {
     int64_t bytes;    /* that can still be had */
     const char *what; /* what sets the limit: "MemAvailable of the machine", "ulimit -v", "the
                          memory limit of the control group" */
+    int64_t stacks;   /* of it, for a thread's stack: of a limit on addresses, not on memory */
 } MemoryRoom;
 /* The least of what the machine, the process limits and the control groups leave. Files that cannot
  * be read limit nothing. */

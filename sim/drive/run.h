@@ -85,6 +85,8 @@ bool limits_fit_gpus(Run *r);
 /* What r->program needs on this machine, without a word about it: makes r->exec (the caller frees
  * it), r->unsharded, r->quick and r->need. */
 void dry_estimate(Run *r);
+/* Have two layers the same ops, of the same sizes? */
+bool dry_same_layer(const Graph *g, int k, int l);
 /* Do so many bytes fit into the room? A sixteenth of it is left alone. */
 bool dry_within(int64_t bytes, int64_t room);
 /* How long so much work takes here, roughly; a run that is put beyond RUN_MAX_HOURS is a slip, and

@@ -95,9 +95,10 @@ static int count_cores(void) {
     return 1;
 }
 
+int pool_would(int nthreads) { return nthreads > 0 ? nthreads : count_cores(); }
 Pool *pool_new(int nthreads) {
     int cores = count_cores();
-    if (nthreads <= 0) nthreads = cores;
+    nthreads = pool_would(nthreads);
     Pool *p = base_malloc(sizeof *p);
     *p = (Pool){0};
     p->spin = nthreads > cores

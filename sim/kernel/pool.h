@@ -8,6 +8,8 @@ typedef struct Pool Pool;
  * the system gives. Free with pool_free, when no task runs. */
 Pool *pool_new(int nthreads);
 void pool_free(Pool *p);
+/* How many threads pool_new(nthreads) has work, the caller among them. */
+int pool_would(int nthreads);
 /* Threads that work, the caller among them; at least 1. */
 int pool_threads(const Pool *p);
 /* Runs fn(arg, i) for i in 0..n-1, the caller taking part; returns when all are done. Tasks are

@@ -390,6 +390,41 @@ static void test_offer(void **state) {
     }
     assert_true(of_both > 0 && of_both < (int)(sizeof row / sizeof row[0]));
 }
+/* What is offered ends under the limit that it was offered for, whatever threads hold besides. */
+static void test_offer_under_limit(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *words[] = {"check",     "plans/18-llama3-8b-backward.yaml",
+                           "--threads", "2",
+                           "--check",   "full",
+                           "--set",     "data.sequence=2048",
+                           "--set",     "model.shrink=1",
+                           NULL};
+    Child c = {.words = words, .limit = RLIMIT_AS, .limit_to = 250000L << 10};
+    Ended e = child_run(a, &c);
+    const char *offer = strstr(e.err, "--set model.shrink=");
+    int shrink;
+    assert_int_equal(e.code, 5);
+    assert_true(offer && sscanf(offer, "--set model.shrink=%d", &shrink) == 1);
+    words[9] = arena_printf(a, "model.shrink=%d", shrink);
+    e = child_run(a, &c);
+    if (e.code) fail_msg("%s: exit %d\n%s", words[9], e.code, e.err);
+    arena_free(a);
+}
+/* Of a run of weeks the first layers tell: those that are like them take as long. */
+static void test_weeks_ahead(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *path = temp_path(a, "weeks.yaml");
+    child_write(path, "model: {preset: llama3.1-405b, layers: all, shrink: 1}\nmesh: {tp: 8}\n"
+                      "data: {batch: 8, sequence: 16384, dtype: f32}\nrecipe: hf-llama\n");
+    const Diag *d = refused_with(a, "E0707", path, NULL, 0, (int64_t)1 << 50);
+    const char *hours = d ? strstr(d->message, "more than ") : NULL;
+    assert_non_null(hours);
+    assert_true(atof(hours + strlen("more than ")) > 500);
+    unlink(path);
+    arena_free(a);
+}
 /* A run that would take too long is offered a shrink that ends in time and fits: half of it would
  * not. Where memory is short too, both errors offer the same. Nothing is run: what is not known to
  * be refused is asked for with a limit of one byte, which refuses it. */
@@ -511,6 +546,8 @@ int main(void) {
                                        cmocka_unit_test(test_wrong_run_with_little_left),
                                        cmocka_unit_test(test_time_is_told_first),
                                        cmocka_unit_test(test_offer),
+                                       cmocka_unit_test(test_offer_under_limit),
+                                       cmocka_unit_test(test_weeks_ahead),
                                        cmocka_unit_test(test_offer_of_time),
                                        cmocka_unit_test(test_long_runs_are_asked_for),
                                        cmocka_unit_test(test_cause),

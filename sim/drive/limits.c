@@ -173,9 +173,7 @@ bool limits_fit(Run *r) {
     dry_estimate(r);
     if (r->o->ranks && !ranks_first(r->o->ranks)) return true;
     MemoryRoom room = memory_room(r->arena);
-    enum { PACKED = 8 << 20 }; /* what products pack, in each thread */
-    const int threads = pool_would(r->o->threads);
-    if (room.stacks) room.bytes -= room.stacks * (threads - 1) + (int64_t)PACKED * threads;
+    room.bytes -= room.stacks * (pool_would(r->o->threads) - 1);
     if (room.bytes < 0) room.bytes = 0;
     if (r->o->memory_limit) room = (MemoryRoom){r->o->memory_limit, "the limit that was set", 0};
     bool in_time = ends(r, room.bytes);

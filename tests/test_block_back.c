@@ -282,10 +282,56 @@ static void adjoints_have_primes(void **state) {
     }
 }
 
+/* All words of a page, each between bars. */
+static const char *words_of(Arena *a, const Scene *s) {
+    Str all = str_new(a);
+    str_addf(&all, "%s|", s->title);
+    for (int i = 0; i < s->n_marks; i++)
+        if (s->marks[i].kind == MARK_TEXT) str_addf(&all, "|%s|", text_of(a, &s->marks[i]));
+    return all.s;
+}
+static const char *page_words(Ground *g, const char *file, const char *preset) {
+    Scene *page[VIEW_MAX_PAGES];
+    const RenderOptions o = options("backward", preset);
+    assert_true(render_pages(plan_trace(g, file), g->d, &o, g->a, page) > 0);
+    return words_of(g->a, page[0]);
+}
+/* On the way back a weight's box says that it is read again, and by what a collective is there it
+ * says of gradients where they go: the forward reason is that of the values. */
+static void words_are_of_the_way_back(void **state) {
+    Ground *g = *state;
+    static const struct {
+        const char *file, *says[4], *not [4];
+    } row[] = {
+        {"plans/42-llama3-8b-usp.yaml",
+         {"|dx via w2|", "gradients go back to the|", "gradients go to the|",
+          "the gradient goes home"},
+         {"|w2|", "results go back", "comes by", "|adjoint of AllToAll|"}},
+        {"plans/33-qwen3-30b-a3b-ep.yaml",
+         {"|dx via router gate|", "gradients go back to|"},
+         {"tokens go to", "|router gate|", "|adjoint of AllToAll|"}},
+        {"plans/45-llama3-8b-pp4-1f1b.yaml",
+         {"receives 1 message and sends nothing", "stage 0 gets the", "gets 8 KiB"},
+         {"sends 0 B", "goes on where"}},
+        {"plans/20-llama3-8b-fsdp-tp.yaml",
+         {"each rank's|", "their gradients add up|", "|dx via wk, wv|"},
+         {"needs every token", "row parallel"}},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const char *all = page_words(g, row[i].file, "wide");
+        for (int k = 0; k < 4; k++) {
+            if (row[i].says[k] && !strstr(all, row[i].says[k]))
+                fail_msg("%s does not say '%s'\n%s", row[i].file, row[i].says[k], all);
+            if (row[i].not [k] && strstr(all, row[i].not [k]))
+                fail_msg("%s says '%s'", row[i].file, row[i].not [k]);
+        }
+    }
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, ground_new, ground_gone)
-static const struct CMUnitTest tests[] = {T(bars_hatch_what_is_pending), T(merges_have_boxes),
-                                          T(titles_count_hexagons), T(words_stay_in_hexagons),
-                                          T(adjoints_have_primes)};
+static const struct CMUnitTest tests[] = {
+    T(bars_hatch_what_is_pending), T(merges_have_boxes),    T(titles_count_hexagons),
+    T(words_stay_in_hexagons),     T(adjoints_have_primes), T(words_are_of_the_way_back)};
 int main(void) {
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

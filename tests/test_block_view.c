@@ -1846,6 +1846,12 @@ static void sides_are_named_once(void **state) {
     assert_true(said >= 1);
 }
 
+/* "of 2 ranks before": whose block a hop brings, of the reason that it gives. */
+static const char *block_of(Arena *a, const char *why) {
+    const char *of = strstr(why, " of "), *end = of ? strstr(of, " before") : NULL;
+    if (!end) fail_msg("no block in '%s'", why);
+    return arena_strndup(a, of, (size_t)(end - of));
+}
 /* Each hop of a ring faces the hop that brings home what became of its block, as the reasons of
  * both say; each reduction of the log stands once, however often a weight is used. */
 static void hold_ring(const char *what, const Mirror *m) {
@@ -1858,7 +1864,7 @@ static void hold_ring(const char *what, const Mirror *m) {
             for (int k = 0; hop && k < row->n_coll; k++, hops++) {
                 bool home = false;
                 for (int q = 0; q < row->n_conj; q++)
-                    home |= strstr(row->conj[q]->why, row->coll[k]->why) &&
+                    home |= strstr(row->conj[q]->why, block_of(m->g->arena, row->coll[k]->why)) &&
                             strstr(row->conj[q]->value, row->coll[k]->value);
                 if (!home)
                     fail_msg("%s: what undoes step %d is elsewhere", what, row->coll[k]->step);

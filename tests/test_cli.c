@@ -1284,7 +1284,7 @@ static void test_explain_gradient(void **state) {
         /* a style that cuts tokens for its experts and joins them again */
         {"39-mixtral-8x7b-hf-ep", "layers.0.moe.routed", "what follows needs all of B"},
         {"39-mixtral-8x7b-hf-ep", "grad.layers.0.moe.weights",
-         "adjoint of slice: each rank takes its part of B"},
+         "adjoint of slice: the parts of the gradient are joined"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Ran r = RUN("explain", arena_printf(arena, "plans/%s.yaml", rows[i].plan), rows[i].name);

@@ -294,11 +294,33 @@ static void namesakes_say_what_they_make(void **state) {
     assert_int_equal(all, 2);
 }
 
+/* A gradient that is complete only above a sum leaves the line there; one that its box makes alone
+ * leaves by the box's side. */
+static void sums_leave_above_themselves(void **state) {
+    Ground *g = *state;
+    const Trace *t = plan_trace(g, "plans/54-deepseek-v3-latent-ring4.yaml");
+    RenderOptions o = {.view = "block", .rank = -1, .layer = -1, .preset = "slide"};
+    Scene *page[VIEW_MAX_PAGES];
+    assert_true(render_pages(t, g->d, &o, g->a, page) > 2);
+    const Scene *s = page[1];
+    double dk = 0, dq = 0, low = 0; /* heights of their words, and of the lower sum's */
+    bool left = false, right = false;
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *m = &s->marks[i];
+        if (m->kind != MARK_TEXT || !m->n_run) continue;
+        if (!strcmp(m->run[0].s, "dk  [1, 16, 8]")) dk = m->y, left = m->align == ALIGN_RIGHT;
+        if (!strcmp(m->run[0].s, "dq  [1, 16, 2048]")) dq = m->y, right = m->align == ALIGN_LEFT;
+        if (!strcmp(m->run[0].s, "dk, dq")) low = m->y;
+    }
+    assert_true(left && right && dk > 0 && dq > 0 && low > 0);
+    assert_true(dk < low - 8);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, ground_new, ground_gone)
 static const struct CMUnitTest tests[] = {
-    T(terms_are_added_behind),      T(a_line_is_one_layout),     T(a_collective_takes_its_label),
-    T(dots_stand_behind_labels),    T(the_last_hop_is_the_last), T(two_plans_say_what_differs),
-    T(namesakes_say_what_they_make)};
+    T(terms_are_added_behind),       T(a_line_is_one_layout),       T(a_collective_takes_its_label),
+    T(dots_stand_behind_labels),     T(the_last_hop_is_the_last),   T(two_plans_say_what_differs),
+    T(namesakes_say_what_they_make), T(sums_leave_above_themselves)};
 int main(void) {
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

@@ -275,6 +275,19 @@ static void block_needs(const Page *p, char **m) {
     if (!*m[9]) is_bytes(p, *m[10] ? m[10] : "0 B", s.bytes);
 }
 
+/* "the backward pass of a Transformer block receives 1 message": of those between stages that come
+ * to the rank, and nothing else is drawn. */
+static void only_receives(const Page *p, char **m) {
+    RecordSum s = {0};
+    for (int i = 0; i < p->t->n_collectives; i++) {
+        const TraceCollective *c = &p->t->collectives[i];
+        if (!record_member(c, p->rank) || c->skipped) continue;
+        if (!record_in_pass(p->t, c, *m[1] ? "backward" : "forward")) continue;
+        if (!strcmp(c->op, "send") || in_scope(p, scope_of(m[2]), c)) record_add(&s, c, p->rank);
+    }
+    if (s.count > s.messages || atoll(m[5]) > s.received) wrong(p, m[5], "it gets others");
+}
+
 /* "backward tp 24 KiB in 6": the kind that stands before the numbers. */
 typedef enum { FORWARD, BACKWARD, GRADIENTS, WEIGHTS, AGAIN, AFTER, OPTIMIZER, KINDS } Kind;
 static const char *const kinds[KINDS] = {"forward",  "backward",   "weight gradients",
@@ -1178,6 +1191,10 @@ static const Phrase phrases[] = {
      "the MLP|attention|the [A-Za-z]+( layer)?) needs (no communication of its own|no "
      "communication|(# collectives?)?( and )?(# messages?)? and sends @)",
      block_needs},
+    {"block",
+     "(the backward pass of )?(a Transformer block|this model|what this page shows|attention and "
+     "the MLP|attention|the [A-Za-z]+( layer)?) receives (# messages?) and sends nothing",
+     only_receives},
     {"overview",
      "(a rank|rank #) holds @ of weights and sends (@ in (# collectives?)?( and )?(# messages?)?|"
      "nothing)( in ([a-z]+))?",

@@ -48,6 +48,13 @@ static bool has_namesake(const BlockGraph *g, const BlockNode *n) {
     return false;
 }
 
+/* On the way back a weight is read again: what comes in times it is what goes out. Its own gradient
+ * leaves beside the box. */
+static const char *via_weight(Arena *a, const BlockOp *op, const char *weight) {
+    const bool own = op->c->makes.role == OF_PARAM_GRADIENT;
+    return arena_printf(a, "%s via %s", own ? "dw" : "dx", weight);
+}
+
 const char *block_op_name(const BlockGraph *g, const BlockNode *n, const BlockOp *op) {
     Arena *a = g->arena;
     const char *label = op->c->label && *op->c->label ? op->c->label : op->c->op;
@@ -55,6 +62,7 @@ const char *block_op_name(const BlockGraph *g, const BlockNode *n, const BlockOp
     if (matrix_of(op)) {
         const char *leaf = words_weight(a, op->c->module, matrix_of(op));
         if (!*leaf) leaf = label;
+        if (is_adjoint(op->c) && !is_plus(op)) leaf = via_weight(a, op, leaf);
         if (n->twin < 0 || op != n->op) return leaf;
         const BlockOp *o = &g->node[n->twin].op[0];
         return arena_printf(a, "%s, %s", leaf, words_leaf(o->c->module ? o->c->module : ""));
@@ -362,7 +370,8 @@ static void weight_box(BlockPen *p, const BlockNode *n, const BlockOp *op, Area 
     const bool code = has_code(p, op, w - tw - 17 - GHOST);
     const double room = w - tw - 17 - GHOST - 16 - (code ? FETCH_CODE : 0);
     if (code) fetch_code(p, op, x + w - GHOST - 9, y + body / 2);
-    if (style && scene_width(p->s, 12, REGULAR, style) <= room)
+    const bool told = two || p->g->pass == PHASE_FORWARD; /* on a slide of all boxes or of none */
+    if (style && told && scene_width(p->s, 12, REGULAR, style) <= room)
         scene_text(p->s, x + 10 + tw + 7, base,
                    (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_COMPUTE_NOTE}, style);
     if (two)
@@ -432,7 +441,8 @@ double block_box_width(BlockPen *p, const BlockNode *n) {
             if (shows_fetch(p->look, &n->op[i])) w = fmax(w, fetch_width(p, n, &n->op[i]));
             continue;
         }
-        const char *style = words_style(m->style);
+        /* backward it is said where there is room: the weight was read so before */
+        const char *style = p->g->pass == PHASE_FORWARD ? words_style(m->style) : NULL;
         double line = name + (style ? 7 + fmin(90, scene_width(s, 12, REGULAR, style)) : 0);
         if (p->look->numbers)
             line =
@@ -633,7 +643,9 @@ const char *block_coll_line(const BlockPen *p, const BlockNode *n) {
         str_addf(&s, "dim %s, ", words_symbol(g->arena, words_base(g->arena, n->coll->dim_symbol)));
     if (w && *w->effect) str_addf(&s, "%s%lld", w->effect, size);
     else str_addf(&s, "%lld ranks", size);
-    str_addf(&s, " · sends %s", sent);
+    if (words_message(n->coll, g->rank) == MESSAGE_FROM)
+        str_addf(&s, " · gets %s", bytes_text(collective_on(n->coll, g->rank).bytes_out, g->arena));
+    else str_addf(&s, " · sends %s", sent);
     return s.s;
 }
 

@@ -69,6 +69,9 @@ const char *block_title(const BlockGraph *g, int first, int n) {
     if (b.count == 0)
         return arena_printf(a, "%s, %s needs no communication%s", in, who,
                             b.travels ? " of its own" : "");
+    if (!b.sent && b.count == b.messages)
+        return arena_printf(a, "%s, %s receives %s and sends nothing", in, who,
+                            counted_text(a, b.count, b.messages));
     return arena_printf(a, "%s, %s needs %s and sends %s", in, who,
                         counted_text(a, b.count, b.messages), bytes_text(b.sent, a));
 }

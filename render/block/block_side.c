@@ -54,40 +54,54 @@ static void high_map(BlockPen *p, const TraceCollective *c, double x, double mid
     draw_map(p->s, &map, x, mid - h / 2);
 }
 
-/* The reason as far as it fits into `lines` lines of width w, clause by clause from its end: the
- * clause that matters stands first, the tooltip has the whole. Of a module's path the last name
- * stays where the whole does not fit. Returns the number of lines; 0: not even a clause fits. */
+/* The text in `lines` lines of width w, if all of it fits there; 0: it does not. */
+static int whole_lines(Scene *s, const char *text, double w, int lines, const char **line) {
+    const char *all[REASON_WORDS];
+    int k = scene_wrap(s, text, (TextColumn){w, 12, REGULAR, REASON_WORDS, NULL}, all);
+    bool whole = k <= lines;
+    for (int i = 0; i < k; i++) whole &= !strstr(all[i], CUT);
+    if (!whole) return 0;
+    memcpy(line, all, sizeof *all * (size_t)k);
+    return k;
+}
+/* The reason as far as it fits into `lines` lines of width w: what it says itself before whose
+ * adjoint the step is, then clause by clause from its end: the clause that matters stands first,
+ * the tooltip has the whole. Of a module's path the last name stays where the whole does not fit.
+ * Returns the number of lines; 0: not even a clause fits. */
 static int clauses(Scene *s, const char *why, double w, int lines, const char **line) {
     Arena *a = s->arena;
-    const char *all[REASON_WORDS];
-    for (;;) {
-        int k = scene_wrap(s, why, (TextColumn){w, 12, REGULAR, REASON_WORDS, NULL}, all);
-        bool whole = k <= lines;
-        for (int i = 0; i < k; i++) whole &= !strstr(all[i], CUT);
-        if (whole) {
-            memcpy(line, all, sizeof *all * (size_t)k);
-            return k;
-        }
+    const char *own = words_own_why(why);
+    int k = whole_lines(s, why, w, lines, line);
+    if (!k && *own) k = whole_lines(s, own, w, lines, line);
+    while (!k) {
         const char *last = strrchr(why, ' '), *end = NULL, *leaf = words_leaf(last ? last : "");
         if (last && leaf > last + 1 && *leaf) {
             why = arena_printf(a, "%.*s %s", (int)(last - why), why, leaf);
+            k = whole_lines(s, why, w, lines, line);
             continue;
         }
         for (const char *q = why; *q; q++)
             if ((*q == ',' || *q == ':') && q[1] == ' ') end = q;
         if (!end) return 0;
         why = arena_strndup(a, why, (size_t)(end - why));
+        k = whole_lines(s, why, w, lines, line);
     }
+    return k;
 }
 
-/* The reason in at most `max` lines; on a slide in one less where a clause of it fits. */
+/* The reason in at most `max` lines; on a slide in one less where a clause of it fits that says
+ * more than whose adjoint the step is. */
 static int reason(BlockPen *p, const BlockNode *n, double w, int max, const char **line) {
     const TraceCollective *c = n->coll;
     const char *why = words_why(p->g->arena, c->why);
     if (n->hops) /* one stands for all */
         why = arena_printf(p->g->arena, "ring: hop 1 of %d, the others %s", n->hops,
                            p->g->pass == PHASE_FORWARD ? "do the same" : "add theirs");
-    int k = p->look->numbers || max < 2 ? 0 : clauses(p->s, why, w, max - 1, line);
+    const char *own = words_own_why(why);
+    const bool slide = !p->look->numbers && max > 1;
+    int k = slide && *own ? whole_lines(p->s, own, w, max - 1, line) : 0;
+    if (!k && slide && *own) k = whole_lines(p->s, own, w, max, line);
+    if (!k && slide) k = clauses(p->s, why, w, max - 1, line);
     return k ? k : clauses(p->s, why, w, max, line);
 }
 

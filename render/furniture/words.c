@@ -560,12 +560,17 @@ Message words_message(const TraceCollective *c, int64_t rank) {
 const char *words_message_way(Message m) {
     return m == MESSAGE_TO ? "To another stage" : "From another stage";
 }
+static const char adjoint_of[] = "adjoint of ";
+const char *words_own_why(const char *why) {
+    const char *own = strncmp(why, adjoint_of, sizeof adjoint_of - 1) ? NULL : strstr(why, ": ");
+    return own ? own + 2 : "";
+}
 const char *words_why(Arena *a, const char *why) {
-    static const char of[] = "adjoint of ";
-    if (!why || strncmp(why, of, sizeof of - 1)) return why ? words_symbol(a, why) : "";
-    const char *op = why + sizeof of - 1, *rest = op + strcspn(op, ":");
+    if (!why || strncmp(why, adjoint_of, sizeof adjoint_of - 1))
+        return why ? words_symbol(a, why) : "";
+    const char *op = why + sizeof adjoint_of - 1, *rest = op + strcspn(op, ":");
     const CollWord *w = coll_word(arena_strndup(a, op, (size_t)(rest - op)));
-    return words_symbol(a, w ? arena_printf(a, "%s%s%s", of, w->name, rest) : why);
+    return words_symbol(a, w ? arena_printf(a, "%s%s%s", adjoint_of, w->name, rest) : why);
 }
 
 const char *words_coll_on(const TraceCollective *c, int64_t rank) {

@@ -135,6 +135,8 @@ const char *words_message_way(Message m);
 /* Why a collective is done, as figures say it: "adjoint of AllGather: the matmul needs every
  * token", where records have the op's word. "" for NULL. */
 const char *words_why(Arena *a, const char *why);
+/* Of such a reason what stands behind "adjoint of AllGather: "; "" where it begins otherwise. */
+const char *words_own_why(const char *why);
 /* What a rank does in a collective: its name, "Receive" where a message only comes. */
 const char *words_coll_on(const TraceCollective *c, int64_t rank);
 /* "AllReduce, twice" where a planted mistake does it more than once. */

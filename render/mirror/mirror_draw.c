@@ -4,6 +4,7 @@
 #include "render/furniture/hexagon.h"
 #include "render/graph/unlike.h"
 #include "render/mirror/mirror_draw.h"
+#include "base/text.h"
 #include <math.h>
 #include <string.h>
 
@@ -41,7 +42,8 @@ typedef struct {
     bool unlike; /* the other plan of two has no such step */
 } BoxWords;
 
-enum { IN_BOX = 10 }; /* from its sides to a line along its edge */
+enum { IN_BOX = 10 };    /* from its sides to a line along its edge */
+enum { ABOVE_SUM = 16 }; /* from the middle of a sum to what leaves the line above it */
 
 static int box(MirrorPen *p, Slot at, BoxWords words, int step, const char *tip) {
     double cx = at.cx, y = at.y, w = at.w, h = at.h;
@@ -465,11 +467,61 @@ static void draw_sides(MirrorPen *p, const MirrorStrip *s, int r, double y, cons
     }
 }
 
+/* Is the gradient one that the sum above row r makes, of what comes to it there? */
+static bool is_summed(const MirrorStrip *s, int r, const TraceValue *v) {
+    const MirrorRow *row = &s->row[r];
+    bool made = false, comes = false;
+    for (int i = 0; i < row->n_back; i++)
+        made |= row->back[i].f->step == v->step && trace_adds_uses(row->back[i].f);
+    for (int i = 0; i < s->n_past[1] + s->in[1].n; i++) {
+        const int far = i - s->n_past[1];
+        const MirrorRead *q = far < 0 ? &s->past[1][i] : &s->in[1].read[far];
+        comes |= q->to == r && q->sum && text_same(q->v->shape.name, v->shape.name);
+    }
+    return made && comes;
+}
+/* Of the gradients that leave row r by its side those that the sum above it makes (summed), or the
+ * others. */
+static int side_grads(const MirrorPen *p, const MirrorStrip *s, int r, bool summed,
+                      const TraceValue **out) {
+    const TraceValue *v[MIRROR_FLOW];
+    const int all = p->look.bare ? 0 : mirror_side_grads(s, r, v, MIRROR_FLOW);
+    int n = 0;
+    for (int i = 0; i < all; i++)
+        if (is_summed(s, r, v[i]) == summed) out[n++] = v[i];
+    return n;
+}
+/* What is complete above the sum only leaves the line there, to the left: at the right the line has
+ * its label. */
+static void draw_summed_grads(MirrorPen *p, const MirrorStrip *s, int r, double y) {
+    const TraceValue *v[MIRROR_FLOW];
+    const int n = side_grads(p, s, r, true, v);
+    const double x = p->backward, at = y - p->look.fork / 2 - 3 - ABOVE_SUM;
+    const Pt pt[2] = {{x, at}, {x - 22, at}};
+    if (!n) return;
+    Str tip = str_new(p->c->arena);
+    for (int i = 0; i < n; i++)
+        str_addf(&tip, "%s%s, step %d", i ? "\n" : "", v[i]->shape.name, v[i]->step);
+    scene_begin(p->s, "edge", arena_printf(p->c->arena, "gradient-%d", v[0]->step), tip.s);
+    scene_circle(p->s, x, at, 2.6, (Look){ROLE_INK, ROLE_NONE, 0});
+    mirror_arrow(p, pt, 2, false, -1);
+    for (int line = 0; line < 2; line++) {
+        const char *text = mirror_side_grad_words(p, s, v, n, line);
+        const bool alone = !*mirror_side_grad_words(p, s, v, n, 1);
+        if (*text)
+            scene_text(p->s, x - 27, at + (alone ? 4.3 : -3 + 14 * line),
+                       (TextLook){ALIGN_RIGHT, MIRROR_SIZE, line ? REGULAR : SEMIBOLD,
+                                  line ? ROLE_SECOND : ROLE_INK},
+                       text);
+    }
+    scene_end(p->s);
+}
+
 /* Gradients that leave the box that makes them without a line, at its right: one for another page
  * with its shape, others by name. */
 static void draw_side_grads(MirrorPen *p, const MirrorStrip *s, int r, double y) {
     const TraceValue *v[MIRROR_FLOW];
-    const int n = p->look.bare ? 0 : mirror_side_grads(s, r, v, MIRROR_FLOW);
+    const int n = side_grads(p, s, r, false, v);
     const bool past = s->row[r].kind == ROW_OPS && *mirror_past_words(p, s, r, true);
     const bool under = s->row[r].n_grad && p->look.beside; /* the line of the gradients */
     const double box = p->backward + p->box / 2, h = mirror_row_height(p, s, &s->row[r]),
@@ -558,6 +610,7 @@ static MirrorPlace draw_row(MirrorPen *p, const MirrorStrip *s, int r, double at
     scene_at(p->s, again);
     const MirrorSide b = draw_side(p, s, row, true, at);
     draw_side_grads(p, s, r, at);
+    draw_summed_grads(p, s, r, at);
     scene_link(p->s, f.top, b.top); /* a step and its mirror image */
     scene_at(p->s, step > again ? step : again);
     if (row->kind != ROW_OPS) join_pair(p, row, mid), lone_pill(p, row, mid);

@@ -211,6 +211,28 @@ static int make_again(Adj *a, int v) {
     return made;
 }
 
+/* What a move that takes another back does with the gradient. */
+static const char *way_back(const Program *p, const Step *s, const Step *fwd) {
+    const bool param = p->val[fwd->in[0]].kind == KIND_PARAM;
+    if (fwd->back) return fwd->back;
+    switch (s->move.kind) {
+    case MOVE_REDUCE_SCATTER:
+        return param ? "FSDP: the ranks' gradients add up, each keeps the part that it has at rest"
+                     : "all ranks used it: their gradients add up";
+    case MOVE_ALL_GATHER:
+        return fwd->move.kind == MOVE_REDUCE_SCATTER ? "each rank's term needs all of the gradient"
+                                                     : "the parts of the gradient are joined";
+    case MOVE_ALL_TO_ALL: return "the gradient is cut again as the value was";
+    case MOVE_SHIFT: {
+        const int n = step_places_behind(fwd);
+        return arena_printf(p->arena,
+                            "ring: the gradient goes home, to the block of %d rank%s before", n,
+                            n > 1 ? "s" : "");
+    }
+    case MOVE_SLICE: return "all have the gradient, each keeps its part";
+    default: return fwd->why ? fwd->why : "";
+    }
+}
 /* Why the step that takes a move back is there. A value that is equal on all ranks and used in
  * another way by each becomes, taken back, a sum; what sends nothing has no better reason than the
  * move itself. */
@@ -231,7 +253,7 @@ static const char *why_adjoint(const Program *p, const Step *s, const Step *fwd)
         return arena_printf(p->arena, "its uses differ over %s: the gradient is the sum over them",
                             axes);
     return arena_printf(p->arena, "adjoint of %s: %s", move_name(fwd->move.kind),
-                        fwd->why ? fwd->why : "");
+                        way_back(p, s, fwd));
 }
 static void move_adjoint(Adj *a, const Step *f, int g, Phase pass) {
     Program *p = a->p;

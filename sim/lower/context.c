@@ -34,6 +34,7 @@ void context_enter(Lower *l, const GNode *n, int *in) {
     AxisList heads = context_heads(p->mesh, l->a->plan);
     if (!n->op->mixes || !heads.n) return;
     Reason r = {.text = "Ulysses: attention needs every token, of some heads",
+                .back = "gradients go back to the ranks of their tokens",
                 .loc = l->a->plan->context_parallel.loc,
                 .asked = true,
                 .module = n->module,
@@ -109,6 +110,7 @@ void context_leave(Lower *l, const GNode *n, Phase pass) {
     int from = dim_of_role(&p->graph->t[m->input[0]], DIM_SEQUENCE);
     cut_as_home(&want, t, home, from, &heads);
     Reason r = {.text = "Ulysses: the results go back to the ranks of their tokens",
+                .back = "gradients go to the ranks of their heads",
                 .loc = l->a->plan->context_parallel.loc,
                 .asked = true,
                 .module = n->module,

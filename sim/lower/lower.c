@@ -118,6 +118,7 @@ static void reach_reason(const Lower *l, const GNode *n, const GTensor *t, bool 
     if (t->listed && u && u->style && (moved || t->module == n->module)) {
         r->asked = true;
         r->text = "tokens go to the ranks of their experts";
+        r->back = "gradients go back to the ranks of their tokens";
     }
     if (graph_is_list(t)) r->asked = true; /* goes where its rows are */
     if (n->op->rows && t->listed) {        /* a list is made of a list */
@@ -222,6 +223,7 @@ static void go_home(Lower *l, const GNode *n, Phase pass) {
             if (!home->e[d][k].ghost) want.type[home->e[d][k].axis] = TY_V;
     }
     Reason r = {.text = "the results go back to the ranks of their tokens",
+                .back = "gradients go to the ranks of their experts",
                 .loc = n->module >= 0 ? l->a->use[n->module].loc : diag_nowhere,
                 .asked = true,
                 .module = n->module,
@@ -273,16 +275,20 @@ static void fetch(Lower *l, const GNode *n, Phase pass) {
         layout_place(&want, s->axis, s->home[l->stage]);
         const char *both = two ? "the copy that is here"
                                : "a parameter of two stages has one home: it is sent once a step";
-        Reason r = {.text =
-                        param ? both
-                              : arena_printf(p->arena,
-                                             "stage %d of the pipeline goes on where stage %d ends",
-                                             l->stage % s->n, p->val[from].stage % s->n),
-                    .loc = l->a->plan->pipeline.loc,
-                    .asked = true,
-                    .module = -1,
-                    .scope = -1,
-                    .pass = param ? PHASE_PARAMETERS : pass};
+        const int here = l->stage % s->n, there = p->val[from].stage % s->n;
+        Reason r = {
+            .text = param ? both
+                          : arena_printf(p->arena,
+                                         "stage %d of the pipeline goes on where stage %d ends",
+                                         here, there),
+            .back =
+                param ? "the gradient of a copy goes home, to be added there"
+                      : arena_printf(p->arena, "stage %d gets the gradient of what it sent", there),
+            .loc = l->a->plan->pipeline.loc,
+            .asked = true,
+            .module = -1,
+            .scope = -1,
+            .pass = param ? PHASE_PARAMETERS : pass};
         p->env[n->in[i]] = moves_to(l, from, &want, &r);
     }
 }

@@ -152,6 +152,7 @@ static int single_move(Lower *l, int src, const Move *mv, const Reason *why, boo
             layout_where(&mv->from, x) != layout_where(&mv->to, x))
             s->move.axes.a[s->move.axes.n++] = (uint8_t)x;
     s->why = why->text;
+    s->back = why->back;
     /* whatever else the way to the operand needs */
     if (!claim && mv->kind == MOVE_ID && v->kind == KIND_PARAM &&
         mv->from.type[mv->axes.a[0]] == TY_I)

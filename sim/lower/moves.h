@@ -32,6 +32,7 @@ typedef struct Lower {
 /* Why a move is made: on whose behalf. */
 typedef struct Reason {
     const char *text;
+    const char *back; /* the same of the gradient's way back; NULL: see Step */
     Loc loc;
     const char **names; /* group names per axis, or NULL */
     bool asked;         /* by a style or a key of the plan */

@@ -82,8 +82,7 @@ Subject program_subject(const Program *p, const Val *v) {
 const char *program_value_name(const Program *p, const Val *v, Arena *arena) {
     return subject_name(arena, program_subject(p, v));
 }
-/* How many places before its own the block lies that a hop brings. */
-static int places_behind(const Step *s) {
+int step_places_behind(const Step *s) {
     const Layout *l = &s->move.to;
     int d = s->move.axes.n ? layout_where(l, s->move.axes.a[0]) : -1;
     for (int k = 0; d >= 0 && k < l->n[d]; k++)
@@ -93,7 +92,7 @@ static int places_behind(const Step *s) {
 const char *step_name(const Program *p, const Step *s, Arena *arena) {
     const char *v = program_value_name(p, &p->val[s->out], arena);
     if (s->kind == ST_MOVE && s->move.kind == MOVE_SHIFT)
-        return arena_printf(arena, "%s %d of %s", move_name(s->move.kind), places_behind(s), v);
+        return arena_printf(arena, "%s %d of %s", move_name(s->move.kind), step_places_behind(s), v);
     if (s->kind == ST_MOVE) return arena_printf(arena, "%s of %s", move_name(s->move.kind), v);
     if (s->kind == ST_CLAIM) return arena_printf(arena, "claim about %s", v);
     return v;

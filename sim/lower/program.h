@@ -44,6 +44,7 @@ typedef struct Step {
     Move move; /* ST_MOVE: from, to, kind, axes: as declared */
     Phase pass;
     const char *why;
+    const char *back;  /* of a move: what its adjoint is for; NULL: the adjoint's kind says it */
     Loc loc;           /* plan line that asked for it */
     const char *group; /* name of the axes as the plan says */
     bool unasked;      /* no line of the plan asks for it */
@@ -196,6 +197,8 @@ bool step_renames(const Program *p, const Step *s);
 /* Per value the first and the last step that reads it, p->ns and -1 where none does. With
  * `through`, who reads a view of a value reads that value. */
 void program_reads(const Program *p, bool through, int *first, int *last);
+/* How many places before its own the block lies that a hop brings. */
+int step_places_behind(const Step *s);
 /* A name for a step in messages: "layers.0.o_proj", "all_gather of layers.0.input_norm"; of a hop
  * with how many places behind the block lies that it brings: "shift 2 of layers.0.k_rope". */
 const char *step_name(const Program *p, const Step *s, Arena *arena);

@@ -1272,7 +1272,7 @@ static void test_explain_gradient(void **state) {
          "every rank had all of it before: this sum makes it 4 times too large"},
         /* FSDP, alone and a unit at a time */
         {"19-llama3-8b-fsdp4", "grad.param.layers.0.attention.wq.weight",
-         "FSDP: the weight is cut at rest over dp, the matmul needs all of it"},
+         "FSDP: the ranks' gradients add up, each keeps the part that it has at rest"},
         {"19-llama3-8b-fsdp4", "grad.param.layers.0.attention.wq.weight",
          "only what its own sequences give"},
         {"20-llama3-8b-fsdp-tp", "grad.param.layers.0.attention.wq.weight",

@@ -16,7 +16,7 @@ typedef struct ShardPen {
     int layer;
     const WrongList *wrong;   /* all wrong steps of the trace */
     int product;              /* on this page: its number; -1: none, SHARDS_ALL: all */
-    bool load;                /* attention's is on this page */
+    bool load;                /* attention's, or its ring, is on this page */
     unsigned *legend;         /* what hexagons between values show */
     double beside;            /* width of the weights, whose products stand beside them; 0: below */
     double ruler;             /* height of the rulers of values */

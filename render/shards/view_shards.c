@@ -5,6 +5,7 @@
 #include "render/shards/shards_draw.h"
 #include "render/shards/shards_grid.h"
 #include "render/shards/shards_load.h"
+#include "render/shards/shards_ring.h"
 #include "render/shards/shards_values.h"
 #include "render/furniture/headline.h"
 #include "render/furniture/views.h"
@@ -389,9 +390,10 @@ static double draw_beside(ShardPen *p, const Slot *slot, int n, double y) {
 static const char *page_title(ShardPen *p, int n, int from, int count) {
     Arena *a = p->c->arena;
     if (n > 0) return arena_printf(a, "Rank %lld holds %s", (long long)p->rank, holds(p, false));
-    const char *what = p->product >= 0 ? shards_product_title(p)
-                       : count > 0     ? shards_values_title(p, from, count)
-                                       : "its part of causal attention";
+    const char *what = p->product >= 0  ? shards_product_title(p)
+                       : count > 0      ? shards_values_title(p, from, count)
+                       : shards_ring(p) ? "the blocks that come round the ring"
+                                        : "its part of causal attention";
     return arena_printf(a, "Rank %lld · %s%s", (long long)p->rank,
                         p->layer < 0 ? "" : arena_printf(a, "layer %d · ", p->layer), what);
 }
@@ -427,6 +429,7 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
     }
     if (count > 0) y = shards_draw_values(p, from, count, y + 8);
     if (p->load) y = shards_draw_load(p, y + 8);
+    if (p->load) y = shards_draw_ring(p, y + 8);
     if (!(legend >> LEGEND_INFERRED & 1)) legend &= 1u << LEGEND_UNLIKE; /* others need no key */
     if (legend) y = figure_legend(s, (Band){p->x, p->w, y + 2}, legend);
     y = figure_foot(s, c, (Band){p->x, p->w, y + 2}, foot_words(p, slot, n, from, count), NULL);
@@ -683,7 +686,7 @@ int view_shards(const ViewCall *c, Scene **page) {
     int lines = shards_values(&p);
     int products = shards_products(&p);
     p.product = products ? SHARDS_ALL : -1;
-    bool load = shards_load(&p);
+    bool load = shards_load(&p) || shards_ring(&p);
     p.load = load;
     if (p.preset != PRESET_SLIDE) page[0] = draw_page(&p, slot, n, 0, lines);
     p.product = -1, p.load = false;
@@ -759,6 +762,8 @@ const char *view_shards_text(const ViewCall *c) {
     if (*products) str_addf(&s, "%s\n", products);
     const char *load = shards_load_text(&p);
     if (*load) str_addf(&s, "%s\n", load);
+    const char *ring = shards_ring_text(&p);
+    if (*ring) str_addf(&s, "%s\n", ring);
     words_paragraph(&s, "", words_stamp(a, c->t, &role), w);
     return s.s;
 }

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "render/paint/paint.h"
 #include "render/furniture/quiz.h"
+#include "render/furniture/facing.h"
 #include "render/furniture/views.h"
 #include "render/furniture/wrong.h"
 #include "render/scene/build.h"
@@ -320,21 +321,32 @@ static size_t drawing_bytes(void) {
     }
     return DRAWING_BYTES + base_mul(DRAWING_STACKS, stack);
 }
-/* The plan whose text follows: one of two. */
-static void name_plan(const ViewCall *c, Sink *out) {
-    const char *name =
-        arena_printf(c->arena, "== %s ==\n", words_file(c->t->plan ? c->t->plan : "a trace"));
-    name = text_visible_lines(c->arena, name, strlen(name));
-    sink_add(out, name, strlen(name));
+static void say(ViewCall *c, Sink *out, const char *text) {
+    text = text_visible_lines(c->arena, text, strlen(text));
+    sink_add(out, text, strlen(text));
 }
-static bool second_text(ViewCall *c, const struct View *v, Sink *out) {
-    ViewCall other = *c;
-    if (!c->o->with) return true;
+/* Which plan a letter or a text that follows is of. */
+static const char *plan_words(const ViewCall *c, const char *letter) {
+    return arena_printf(c->arena, "%s: %s\n", letter,
+                        words_file(c->t->plan ? c->t->plan : "a trace"));
+}
+/* Both plans as text, line by line. */
+static bool both_texts(ViewCall *c, const struct View *v, Sink *out) {
+    RenderOptions narrow = *c->o;
+    if (narrow.columns > FACING_EDGE) narrow.columns -= FACING_EDGE; /* of a file all that it has */
+    ViewCall one = *c, other = *c;
     other.all = c->o->with;
     other.t = seen_by(other.all, c->o, c->arena);
-    sink_add(out, "\n", 1);
-    name_plan(&other, out);
-    return to_text(&other, v->text, out);
+    one.o = other.o = &narrow;
+    const char *a = v->text(&one), *b = a ? v->text(&other) : NULL;
+    if (!b) return false;
+    say(c, out, plan_words(&one, "A"));
+    const char *all = facing_text(c->arena, a, b);
+    if (!all) say(c, out, a), say(c, out, "\n");
+    say(c, out, plan_words(&other, "B"));
+    say(c, out, all ? "\n" : "");
+    say(c, out, all ? all : b);
+    return true;
 }
 
 /* Refuses a page that the figure has not. */
@@ -351,8 +363,8 @@ static bool make(ViewCall *c, RenderFormat f, Sink *out) {
     const struct View *v = prepare(c);
     if (!v) return false;
     if (!format_builds(c, f)) return false;
-    if (f == FORMAT_TEXT && c->o->with) name_plan(c, out);
-    if (f == FORMAT_TEXT) return to_text(c, v->text, out) && second_text(c, v, out);
+    if (f == FORMAT_TEXT && c->o->with) return both_texts(c, v, out);
+    if (f == FORMAT_TEXT) return to_text(c, v->text, out);
     if (f == FORMAT_CHROME) return to_text(c, chrome_text, out);
     if (f == FORMAT_JSON) return to_json(c, v, out);
     Scene *page[VIEW_MAX_PAGES];

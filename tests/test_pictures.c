@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "formats/json.h"
+#include "render/furniture/facing.h"
 #include "render/furniture/words.h"
 #include "render/memory/compare.h"
 #include "render/render.h"
@@ -17,6 +18,7 @@
 #include "trace/trace_times.h"
 #include "support/support.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -1044,6 +1046,87 @@ static void two_plans_are_named(void **state) {
     }
 }
 
+/* Height of the n-th text that begins so, in one half of a page; 0: there is none. */
+static double height_of(Arena *a, const Scene *s, const char *words, bool right, int n) {
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *m = &s->marks[i];
+        if (m->kind != MARK_TEXT || !m->n_run || (m->x > s->w / 2) != right) continue;
+        const char *text = arena_strdup(a, m->run[0].s);
+        if (!strncmp(text, words, strlen(words)) && !n--) return m->y;
+    }
+    return 0;
+}
+/* The shards of two plans: what both have faces itself, matrix by matrix and row by row, and where
+ * one has no such row there is a gap. */
+static void shards_of_two_plans_face(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const PlanRun x = shipped(a, "plans/18-llama3-8b-backward.yaml", &(PipelineOptions){0}),
+                  y = shipped(a, "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
+                              &(PipelineOptions){0});
+    static const char *const both[] = {"wq",
+                                       "w2",
+                                       "Vectors",
+                                       "q_rope",
+                                       "after output",
+                                       "sumexp",
+                                       "Gradients of parameters",
+                                       "norm, ffn_norm"};
+    RenderOptions o = view("shards");
+    o.preset = "column";
+    for (int turn = 0; turn < 2; turn++) { /* whichever is first */
+        Scene *page[32];
+        o.with = turn ? x.t : y.t;
+        assert_int_equal(render_pages(turn ? y.t : x.t, x.d, &o, a, page), 1);
+        for (size_t i = 0; i < sizeof both / sizeof *both; i++) {
+            const double l = height_of(a, page[0], both[i], false, 0),
+                         r = height_of(a, page[0], both[i], true, 0);
+            if (l <= 0 || fabs(l - r) > 0.5) fail_msg("'%s' at %g and %g", both[i], l, r);
+        }
+        /* only one gathers keys; what follows stands lower in the other, too */
+        assert_true(height_of(a, page[0], "k_rope", turn == 0, 1) > 0);
+        assert_true(height_of(a, page[0], "k_rope", turn == 1, 1) == 0);
+    }
+    arena_free(a);
+}
+/* As text both are one: a line of both once, what differs one under the other. */
+static void texts_of_two_plans_face(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char
+        *x = "weight    bytes\nwq    1 KiB\n    holds [0:1]\nwk    2 KiB\n\nend\n",
+        *y = "weight    bytes\nwq    3 KiB\n    holds [0:2]\nwv    2 KiB\nwk    2 KiB\n\nend\n";
+    assert_string_equal(facing_text(a, x, y),
+                        "  weight    bytes\nA wq    1 KiB\nB wq    3 KiB\nA     holds [0:1]\n"
+                        "B     holds [0:2]\nB wv    2 KiB\n  wk    2 KiB\n\n  end\n");
+    assert_string_equal(facing_text(a, "a | \n", "a | \n"), "  a | \n");
+    assert_string_equal(facing_text(a, "", "only\n"), "B only\n");
+    arena_free(a);
+}
+/* The shards of a ring say whose block each rank has at each turn, as the hops move it. */
+static void shards_show_the_ring(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const PlanRun r = shipped(a, "plans/54-deepseek-v3-latent-ring4.yaml", &(PipelineOptions){0});
+    RenderOptions o = view("shards");
+    Scene *page[32];
+    assert_int_equal(render_pages(r.t, r.d, &o, a, page), 1);
+    const Scene *s = page[0];
+    int seen = 0;
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *m = &s->marks[i];
+        int turn, place, block = -1;
+        if (m->kind != MARK_TEXT || m->group < 0 || strcmp(s->groups[m->group].what, "ring"))
+            continue;
+        assert_int_equal(sscanf(s->groups[m->group].id, "ring-%d-%d", &turn, &place), 2);
+        block = atoi(m->run[0].s);
+        assert_int_equal((block + turn) % 4, place); /* a hop brings it to the next rank */
+        seen++;
+    }
+    assert_int_equal(seen, 16);
+    arena_free(a);
+}
+
 /* Each slide of the shards is called what stands on it, and says whose: the weights, a product, the
  * values of the sections that it has, attention. */
 static void slides_of_shards_say_what_they_show(void **state) {
@@ -1777,6 +1860,9 @@ int main(void) {
                                        cmocka_unit_test(two_plans_show_their_difference),
                                        cmocka_unit_test(frames_of_a_ring),
                                        cmocka_unit_test(two_plans_are_named),
+                                       cmocka_unit_test(shards_of_two_plans_face),
+                                       cmocka_unit_test(texts_of_two_plans_face),
+                                       cmocka_unit_test(shards_show_the_ring),
                                        cmocka_unit_test(ways_are_what_plans_take),
                                        cmocka_unit_test(ways_peak_where_activations_do),
                                        cmocka_unit_test(slides_name_no_options),

@@ -237,6 +237,24 @@ static void sizes_are_no_numbers(void **state) {
         says(w, "What to do");
         arena_free(a);
     }
+    Arena *a = arena_new(); /* both sizes face each other */
+    const char *w = errors_of(a, "plans/bugs/81-last-experts-on-no-rank.yaml");
+    says(w, "\nrank 2 has\n");
+    says(w, "\n[99]\n");
+    says(w, "\nit should have\n");
+    says(w, "\n[114]\n");
+    arena_free(a);
+}
+/* A value that is made from a wrong one and is within its bound end to end says what that allows;
+ * where no distances are kept the column says so. */
+static void pale_distances_say_why(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *w = errors_of(a, "plans/bugs/24-mean-of-means.yaml");
+    says(w, "loss_mean is off by 0.0046, allowed are 0.087.");
+    says_not(w, "not kept");
+    says(errors_of(a, "plans/bugs/70-a-send-left-out.yaml"), "not kept");
+    arena_free(a);
 }
 
 static const Trace *planted(Arena *a, int layers, const char *faults) {
@@ -374,14 +392,12 @@ static void the_red_is_told(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_bug_is_marked),
-                                       cmocka_unit_test(wrong_plans_look_it),
-                                       cmocka_unit_test(errors_stand_by_micro_batch),
-                                       cmocka_unit_test(sizes_are_no_numbers),
-                                       cmocka_unit_test(several_are_all_told),
-                                       cmocka_unit_test(layers_with_their_mistakes),
-                                       cmocka_unit_test(the_red_is_told),
-                                       cmocka_unit_test(right_plans_do_not)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_bug_is_marked),          cmocka_unit_test(wrong_plans_look_it),
+        cmocka_unit_test(errors_stand_by_micro_batch), cmocka_unit_test(sizes_are_no_numbers),
+        cmocka_unit_test(pale_distances_say_why),      cmocka_unit_test(several_are_all_told),
+        cmocka_unit_test(layers_with_their_mistakes),  cmocka_unit_test(the_red_is_told),
+        cmocka_unit_test(right_plans_do_not)};
     int failed = cmocka_run_group_tests_name("wrong pages", tests, NULL, NULL);
     render_cleanup();
     return failed;

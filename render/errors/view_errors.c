@@ -329,12 +329,24 @@ static void draw_round(ErrPen *p, const ErrRow *r, double y) {
                    what);
     scene_end(p->s);
 }
+/* Where the distances of an earlier micro-batch or training step would stand: none are kept. */
+static void draw_not_kept(ErrPen *p, const ErrRow *r, double y) {
+    static const char words[] = "not kept";
+    const ErrMap *m = &p->map;
+    const double w = p->far[0] - FAR_GAP;
+    if (r->far || r->round == m->row[m->n - 1].round || !round_words(p, r) ||
+        scene_width(p->s, 12, REGULAR, words) > w)
+        return;
+    scene_text(p->s, map_at(p, 0) + map_width(p, 0) - w / 2, y + p->row / 2 + 4.3,
+               (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND}, words);
+}
 static void draw_row(ErrPen *p, const ErrRow *r, double y, int index) {
     int group = scene_begin(p->s, "row", arena_printf(p->a, "row-%d", index), row_tip(p, r));
     if (r == p->map.first) p->first_row = group;
     row_name(p, r, y);
     draw_cells(p, r, map_at(p, 0), y);
     draw_far(p, 0, r, y);
+    draw_not_kept(p, r, y);
     scene_end(p->s);
     if (!p->twin || !r->beside) return;
     scene_begin(p->s, "row", arena_printf(p->a, "beside-%d", index), row_tip(p, r->beside));
@@ -513,8 +525,17 @@ static void evidence(Panel *q, const TraceCheck *k) {
         pair(q, "unsharded", errors_digits(a, k->want), SEMIBOLD, ROLE_PASS);
     }
     const char *none = errors_without_numbers(k);
-    if (none) say(q, body, without_numbers, 2, 0);
-    else if (!tight)
+    if (none && k->n_shape &&
+        k->n_due) { /* face to face, as the page of an illegal plan has them */
+        pair(q,
+             k->n_rank_error ? arena_printf(a, "rank %lld has", (long long)k->rank_error[0].rank)
+                             : "the rank has",
+             words_shape(a, k->shape, k->n_shape), SEMIBOLD, ROLE_FAIL);
+        pair(q, "it should have", words_shape(a, k->due, k->n_due), SEMIBOLD, ROLE_PASS);
+    }
+    const bool told = k->n_shape && k->n_due && q->p->preset == PRESET_SLIDE;
+    if (none && !told) say(q, body, without_numbers, 2, 0);
+    else if (!none && !tight)
         pair(q, "largest error", arena_printf(a, "%.3g", k->max_abs), REGULAR, ROLE_INK);
     if (k->bound > 0 && !tight)
         pair(q, "bound of rounding", arena_printf(a, "%.2g", k->bound), REGULAR, ROLE_INK);
@@ -857,6 +878,26 @@ static const char *end_to_end(ErrPen *p) {
                         what, k.before, k.path, t->end_to_end_off, t->end_to_end_bound);
 }
 
+/* Of what is made from wrong values and pale end to end the one nearest to its bound: by how much
+ * it is off, and what is allowed. */
+static const char *within(ErrPen *p) {
+    const ErrRow *worst = NULL;
+    for (int i = 0; i < p->map.n && p->far[0] > 0; i++) {
+        const ErrRow *r = &p->map.row[i];
+        const TraceDistance *d = r->far;
+        if (errors_far(&p->map, r) != ERR_AFTER || !(d->bound > 0)) continue;
+        if (!worst || d->max_abs / d->bound > worst->far->max_abs / worst->far->bound) worst = r;
+    }
+    if (!worst) return "";
+    const ValueName k = words_value_name(p->a, p->c->t, worst->name);
+    return arena_printf(
+        p->a, " Pale there is what its bound allows: %s%s%s is off by %.2g, allowed are %.2g.",
+        k.gradient ? "the "
+        : k.after  ? "the value "
+                   : "",
+        k.before, *p->layer && k.after ? k.brief : k.path, worst->far->max_abs, worst->far->bound);
+}
+
 static const char *totals(ErrPen *p) {
     const Trace *t = p->c->t;
     const TraceProjected by = trace_projected(t);
@@ -885,9 +926,10 @@ static const char *totals(ErrPen *p) {
         "Every step is compared with the unsharded op on the inputs that the ranks have, so a "
         "right "
         "step says nothing of these. Number of a right value: the largest difference on any "
-        "rank%s.%s Checks, which may be several of a step: %lld pass, %lld suspect, %lld fail.%s%s",
+        "rank%s.%s Checks, which may be several of a step: %lld pass, %lld suspect, %lld "
+        "fail.%s%s%s",
         projected, fold.s ? fold.s : "", (long long)t->n_pass, (long long)t->n_suspect,
-        (long long)t->n_fail, end_to_end(p),
+        (long long)t->n_fail, end_to_end(p), within(p),
         p->map.off ? " Wrong because of it, in the title: values off end to end by more than their "
                      "bound."
                    : "");
@@ -1127,6 +1169,12 @@ static void text_first(ErrPen *p, Str *s, int w) {
             w);
     }
     const char *none = errors_without_numbers(k);
+    if (none && k->n_shape && k->n_due)
+        words_labelled(s, "shape        ",
+                       arena_printf(p->a, "%s, and should be %s",
+                                    words_shape(p->a, k->shape, k->n_shape),
+                                    words_shape(p->a, k->due, k->n_due)),
+                       w);
     if (none) words_labelled(s, "error        ", without_numbers, w);
     else str_addf(s, "error        %.3g, bound %.2g\n", k->max_abs, k->bound);
     for (int i = 0; !none && i < k->n_rank_error && i < 8; i++)

@@ -66,8 +66,7 @@ static const char *meaning(ShardPen *p, const Ring *r) {
     for (int i = 0; i < r->n_value; i++)
         str_addf(&names, "%s%s", i ? ", " : "",
                  words_value(p->c->arena, p->c->t, r->value[i]->shape.name));
-    return arena_printf(p->c->arena, "what goes round: %s; the number is the part's",
-                        names.s);
+    return arena_printf(p->c->arena, "what goes round: %s; the number is the part's", names.s);
 }
 static const char *turn_words(ShardPen *p, int j) {
     if (!j) return "start: its own";

@@ -755,11 +755,79 @@ static double line_height(ShardPen *p, int lines) {
     p->ruler = RULER_HEIGHT + (two_columns(p) ? (high - LINE_HIGH) / 2 : 0);
     return high;
 }
+
+/* ---- beside another plan ---- */
+
+/* Rows of two plans under one another: where a plan has no such row there is a gap, so that what
+ * both have faces itself. */
+typedef struct {
+    int n;            /* places */
+    int at[MAX_ROWS]; /* of each row of the pen's plan, its place */
+    int section[2 * MAX_ROWS];
+} Facing;
+/* Do both rows tell of one thing: of a value, as the same made it? */
+static bool face(const Row *x, const Row *y) {
+    if (x->section != y->section || !text_same(x->by ? x->by : "", y->by ? y->by : ""))
+        return false;
+    for (int i = 0; i < x->n && i < MAX_NAMES; i++)
+        if (has_name(y, x->name[i])) return true;
+    return false;
+}
+/* The places of n rows and of m of the other plan, which have the longest list of pairs in the
+ * order of both; what stands between two pairs comes section by section, those of the first plan
+ * first. */
+static Facing rows_facing(ShardPen *p, const Row *row, int n) {
+    const bool second = p->c->all == p->c->o->with;
+    Row other[MAX_ROWS];
+    ShardPen far = *p->peer;
+    const int m = value_rows(&far, other), na = second ? m : n, nb = second ? n : m;
+    const Row *a = second ? other : row, *b = second ? row : other;
+    int(*pairs)[MAX_ROWS + 1] = arena_alloc(p->c->arena, sizeof *pairs * (MAX_ROWS + 1));
+    Facing f = {0};
+    for (int i = na - 1; i >= 0; i--)
+        for (int k = nb - 1; k >= 0; k--) {
+            int best = pairs[i + 1][k] > pairs[i][k + 1] ? pairs[i + 1][k] : pairs[i][k + 1];
+            const int with = face(&a[i], &b[k]) ? pairs[i + 1][k + 1] + 1 : 0;
+            pairs[i][k] = with > best ? with : best;
+        }
+    for (int i = 0, k = 0; i < na || k < nb; f.n++) {
+        const bool both = i < na && k < nb && face(&a[i], &b[k]) &&
+                          pairs[i][k] == pairs[i + 1][k + 1] + 1,
+                   skip_a = i < na && (k >= nb || pairs[i + 1][k] == pairs[i][k]),
+                   skip_b = k < nb && (i >= na || pairs[i][k + 1] == pairs[i][k]),
+                   first = both || (skip_a && (!skip_b || a[i].section <= b[k].section));
+        f.section[f.n] = first ? a[i].section : b[k].section;
+        if (first && !second) f.at[i] = f.n;
+        if ((both || !first) && second) f.at[k] = f.n;
+        i += first, k += both || !first;
+    }
+    return f;
+}
+/* All rows at their places; returns the y under those of both plans. */
+static double draw_facing(ShardPen *p, const Row *row, int n, double y) {
+    const Facing f = rows_facing(p, row, n);
+    const double high = line_height(p, f.n);
+    int section = -1;
+    for (int place = 0, i = 0; place < f.n; place++, y += high) {
+        const bool here = i < n && f.at[i] == place;
+        if (f.section[place] != section) {
+            y += section < 0 ? 0 : 8;
+            for (int k = i, told = 0; k < n && !told; k++)
+                if ((told = row[k].section == f.section[place]))
+                    draw_heading(p, row[k].section, section < 0, y);
+            y += 28;
+            section = f.section[place];
+        }
+        if (here) draw_row(p, row, n, i++, (Area){p->x, y, p->w, 0}, true);
+    }
+    return y + 4;
+}
 double shards_draw_values(ShardPen *p, int from, int count, double y) {
     Row row[MAX_ROWS];
     Line line[MAX_LINES];
     int n = value_rows(p, row), lines = make_lines(p, row, n, line), section = -1;
     mark_unlike(p, row, n);
+    if (p->peer && !two_columns(p) && from == 0 && count >= lines) return draw_facing(p, row, n, y);
     const double w = two_columns(p) ? (p->w - GUTTER) / 2 : p->w, high = line_height(p, count);
     for (int i = from; i < lines && i < from + count; i++) {
         const int l = line[i].left, r = line[i].right;

@@ -24,6 +24,10 @@ enum {
     BESIDE_GAP = 36
 };
 
+/* The longest side of a layer's matrices, to begin with. */
+static const double longest[PRESET_COUNT] = {
+    [PRESET_WIDE] = 230, [PRESET_COLUMN] = 190, [PRESET_SLIDE] = 180, [PRESET_A4] = 230};
+
 /* Layers of the trace's weights: all if they are few, else the asked one or the first that the rank
  * asked for has any of. */
 static int choose_layer(const ViewCall *c) {
@@ -75,7 +79,9 @@ typedef struct {
                      scale */
     double w, h, room, left; /* drawn size, width of the slot, room for an index at the left */
     double slack;            /* of the room beside the matrix, what the next one's index may take */
-    bool first;              /* begins a line */
+    double far_h;            /* height and lines of words of the matrix that faces it */
+    int far_line;
+    bool first; /* begins a line */
     int n_line;
     const char *line[12];
 } Slot;
@@ -198,14 +204,17 @@ static void draw_slot(ShardPen *p, const Slot *s, double x, double y, double tab
     scene_end(p->s);
 }
 
+/* With the index under it. */
+static double slot_height(const Slot *s) { return s->h + (s->k.n > 1 ? 20 : 0); }
 /* Where the line that begins at slot i ends, and its width with the smallest gaps. */
 static int line_end(const Slot *slot, int n, int i, double *w, double *high, int *words) {
     *w = -GAP, *high = 0, *words = 0;
     for (int k = i;; k++) {
         if (k == n || (k > i && slot[k].first)) return k;
         *w += slot_left(slot, k) + slot[k].room + GAP;
-        *high = fmax(*high, slot[k].h + (slot[k].k.n > 1 ? 20 : 0));
+        *high = fmax(*high, fmax(slot_height(&slot[k]), slot[k].far_h));
         *words = slot[k].n_line > *words ? slot[k].n_line : *words;
+        *words = slot[k].far_line > *words ? slot[k].far_line : *words;
     }
 }
 
@@ -428,8 +437,8 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
         if (p->product >= 0) y = shards_draw_products(p, y + 8);
     }
     if (count > 0) y = shards_draw_values(p, from, count, y + 8);
-    if (p->load) y = shards_draw_load(p, y + 8);
-    if (p->load) y = shards_draw_ring(p, y + 8);
+    if (p->load && shards_load(p)) y = shards_draw_load(p, y + 8);
+    if (p->load && shards_ring(p)) y = shards_draw_ring(p, y + 8);
     if (!(legend >> LEGEND_INFERRED & 1)) legend &= 1u << LEGEND_UNLIKE; /* others need no key */
     if (legend) y = figure_legend(s, (Band){p->x, p->w, y + 2}, legend);
     y = figure_foot(s, c, (Band){p->x, p->w, y + 2}, foot_words(p, slot, n, from, count), NULL);
@@ -532,7 +541,7 @@ static bool fit_beside(ShardPen *p, Slot *slot, int n) {
 }
 /* One scale for n matrices: the largest at which they stand in one line; in two lines if that makes
  * the parts thick enough to be told apart, or to carry their numbers. Returns the lines. */
-static int scale_slots(ShardPen *p, Slot *slot, int n, double longest) {
+static int scale_slots(ShardPen *p, Slot *slot, int n, double most_side) {
     int read_one = 0, read_two = 0, lines = 0;
     double limit = height_room(p);
     double high, one = 0, two = 0, thin_one = 0, thin_two = 0;
@@ -541,35 +550,55 @@ static int scale_slots(ShardPen *p, Slot *slot, int n, double longest) {
     for (double from = column ? 1 : 1.15; from < 1.6 && (!one || thin_one < MIN_CUT);
          from += 0.35) {
         double found = 0;
-        for (double most = longest * from; most >= longest * 0.5 && !found; most *= 0.95) {
+        for (double most = most_side * from; most >= most_side * 0.5 && !found; most *= 0.95) {
             lines = lay_out(p, slot, n, most, &high);
             if ((lines == 1 || column) && high <= limit) found = most;
         }
         if (found > one) one = found, thin_one = thinnest(slot, n, &read_one);
     }
-    for (double most = longest * 2.3;
-         !column && thin_one < MIN_CUT && most > fmax(one, longest * 0.4); most *= 0.95) {
+    for (double most = most_side * 2.3;
+         !column && thin_one < MIN_CUT && most > fmax(one, most_side * 0.4); most *= 0.95) {
         lines = lay_out(p, slot, n, most, &high);
         if (lines > 2 || high > limit) continue;
         int readable;
         double thin = thinnest(slot, n, &readable);
         /* enough is enough, and more is not to be had */
-        if (two > 0 && (thin < MIN_CUT || most < longest)) break;
+        if (two > 0 && (thin < MIN_CUT || most < most_side)) break;
         two = most, thin_two = thin, read_two = readable;
     }
     bool better = two > 0 && (!one || thin_two >= MIN_CUT || read_two >= read_one + 2);
-    return lay_out(p, slot, n, better ? two : one > 0 ? one : longest * 0.5, &high);
+    return lay_out(p, slot, n, better ? two : one > 0 ? one : most_side * 0.5, &high);
 }
 /* The matrices and their scale; those that are alike are one picture where all of them would take
  * more than a line. */
-static int make_slots(ShardPen *p, Slot *slot, double longest) {
+static int make_slots(ShardPen *p, Slot *slot) {
     int n = find_slots(p, slot);
     bool wide = p->preset == PRESET_WIDE || p->preset == PRESET_A4;
     if (wide && shards_products(p) && fit_beside(p, slot, n)) return n;
-    if (scale_slots(p, slot, n, longest) == 1) return n;
+    if (scale_slots(p, slot, n, longest[p->preset]) == 1) return n;
     n = fold_slots(p, slot, n);
-    scale_slots(p, slot, n, longest);
+    scale_slots(p, slot, n, longest[p->preset]);
     return n;
+}
+
+/* Two plans of one model beside each other: what is one matrix in both stands at one place, with
+ * the room that either needs. */
+static void face_slots(ShardPen *p, Slot *slot, int n) {
+    ShardPen far = *p->peer;
+    far.peer = p;
+    Slot *other = ARENA_ARRAY(p->c->arena, Slot, far.c->t->n_params + 1);
+    const int m = far.rank < far.c->t->ranks ? make_slots(&far, other) : 0;
+    bool same = m == n;
+    for (int i = 0; i < n && same; i++) same = text_same(slot[i].name, other[i].name);
+    if (!same) return;
+    for (int i = 0; i < n; i++) {
+        Slot *s = &slot[i];
+        const Slot *o = &other[i];
+        s->room = fmax(s->room, o->room), s->left = fmax(s->left, o->left);
+        s->far_h = slot_height(o), s->far_line = o->n_line;
+        s->slack = fmin(s->slack, o->slack);
+    }
+    break_lines(slot, n, p->w);
 }
 
 /* The matrices of a slide that begins with slot i: a line, at the largest scale that the slide has
@@ -670,19 +699,18 @@ static ShardPen pen_of(const ViewCall *c) {
 int view_shards(const ViewCall *c, Scene **page) {
     const ViewCall own = own_call(c);
     c = &own;
-    static const double longest[PRESET_COUNT] = {
-        [PRESET_WIDE] = 230, [PRESET_COLUMN] = 190, [PRESET_SLIDE] = 180, [PRESET_A4] = 230};
     ShardPen p = pen_of(c);
     const ViewCall other = c->peer ? own_call(c->peer) : own;
     const ShardPen far = pen_of(&other);
     if (c->peer) p.peer = &far;
     Slot *slot = ARENA_ARRAY(c->arena, Slot, c->t->n_params + 1);
-    int n = p.rank < c->t->ranks ? make_slots(&p, slot, longest[p.preset]) : 0;
+    int n = p.rank < c->t->ranks ? make_slots(&p, slot) : 0;
     if (n == 0) {
         nothing(c, &p);
         return 0;
     }
     if (!part_exists(&p)) return 0;
+    if (p.peer && p.preset == PRESET_COLUMN) face_slots(&p, slot, n);
     int lines = shards_values(&p);
     int products = shards_products(&p);
     p.product = products ? SHARDS_ALL : -1;

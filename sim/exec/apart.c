@@ -96,6 +96,9 @@ static Apart apart_here(Check *c, const Step *s, int64_t rank) {
                                   .used = m->rec.used,
                                   .bound = m->rec.bound,
                                   .first = -1};
+        x.seen[k].nd_shape = m->rec.n_shape, x.seen[k].nd_due = m->rec.n_due;
+        memcpy(x.seen[k].shape, m->rec.shape, sizeof *m->rec.shape * (size_t)m->rec.n_shape);
+        memcpy(x.seen[k].due, m->rec.due, sizeof *m->rec.due * (size_t)m->rec.n_due);
         x.count[k] = m->rec.verdict[0] == 'P' ? m->rec.count : -1;
         free(m->rank_error);
     }

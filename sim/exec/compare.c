@@ -232,6 +232,10 @@ static void seen_join(CompareSeen *all, const CompareSeen *s) {
     all->odd |= s->odd;
     if (s->first >= 0 && (all->first < 0 || s->first < all->first))
         all->first = s->first, all->got = s->got, all->want = s->want;
+    if (!s->nd_shape) return;
+    all->nd_shape = s->nd_shape, all->nd_due = s->nd_due;
+    memcpy(all->shape, s->shape, sizeof s->shape);
+    memcpy(all->due, s->due, sizeof s->due);
 }
 CompareSeen compare_rows(const CompareBlock *b, Pool *pool) {
     CompareSeen part[ROWS_TASKS], all = nothing_seen();
@@ -348,12 +352,20 @@ static bool same_far(const Compare *m, int val, const Tensor *got, const Region 
     free(due.p);
     return same;
 }
+/* Another shape than is due: both. */
+static Look of_another_shape(const Tensor *got, const Region *due) {
+    Look x = {nothing_seen(), -1};
+    x.seen.nd_shape = got->nd, x.seen.nd_due = due->nd;
+    for (int d = 0; d < got->nd; d++) x.seen.shape[d] = got->n[d];
+    for (int d = 0; d < due->nd; d++) x.seen.due[d] = due->n[d];
+    return x;
+}
 static Look look_at(const Compare *m, int val, const Layout *L, int64_t rank, const Whole *w) {
     Arena *tmp = arena_new();
     Region all = compare_due(m, val, L, rank, w->box, tmp), lb = all;
     Tensor got = exec_local(m->e, val, rank)->t;
     Dtype dt = exec_dtype(m->e, val);
-    Look x = {nothing_seen(), shape_is(&got, &all) ? 0 : -1};
+    Look x = shape_is(&got, &all) ? (Look){nothing_seen(), 0} : of_another_shape(&got, &all);
     if (!x.count && same_far(m, val, &got, &lb, w)) x.count = tensor_count(&got);
     else if (!x.count && (!w->part || cut_to(w, dt, &got, &lb))) {
         Tensor host = m->e->dev->get(m->e->dev, &got, dt);
@@ -376,6 +388,11 @@ static Look look_at(const Compare *m, int val, const Layout *L, int64_t rank, co
 bool compare_note(Compare *m, int val, const Layout *L, int64_t rank, const CompareSeen *s,
                   int64_t count) {
     if (count < 0) {
+        if (!m->rec.n_shape) { /* of the first wrong rank */
+            m->rec.n_shape = s->nd_shape, m->rec.n_due = s->nd_due;
+            memcpy(m->rec.shape, s->shape, sizeof *s->shape * (size_t)s->nd_shape);
+            memcpy(m->rec.due, s->due, sizeof *s->due * (size_t)s->nd_due);
+        }
         compare_no_numbers(m, rank);
         return false;
     }

@@ -78,6 +78,8 @@ typedef struct CompareSeen {
     double got, want;                            /* of the first wrong element */
     int64_t first;                               /* its row-major index, -1: none */
     bool odd;                                    /* some element lies between prob and bound */
+    int nd_shape, nd_due; /* of a block of another shape than is due: both; else 0 */
+    int64_t shape[LAYOUT_MAX_DIMS], due[LAYOUT_MAX_DIMS];
 } CompareSeen;
 /* Looks at every element; the rows are shared by the workers of the pool (NULL: none) and the
  * result does not show how. */

@@ -270,6 +270,8 @@ typedef struct {
     int n_index;
     int64_t index[TRACE_MAX_DIMS]; /* first wrong global index (stored) */
     double got, want;
+    int n_shape, n_due; /* where sizes differ: of the first wrong rank's block, and what is due */
+    int64_t shape[TRACE_MAX_DIMS], due[TRACE_MAX_DIMS];
     /* of a sum over ranks: what each of a group handed in there, which adds up to `want`; else 0 */
     int64_t n_terms, n_term_ranks;
     double *terms, *term_ranks; /* the number, and whose it is */

@@ -238,6 +238,8 @@ static const Field check_fields[] = {
     {"index", F_INDEX, OPTIONAL, AT(index), AT(n_index), 0},
     {"got", F_REAL, OPTIONAL, AT(got), 0, 0},
     {"want", F_REAL, OPTIONAL, AT(want), 0, 0},
+    {"shape", F_INDEX, OPTIONAL, AT(shape), AT(n_shape), 0},
+    {"due", F_INDEX, OPTIONAL, AT(due), AT(n_due), 0},
     {"terms", F_NUMBERS, OPTIONAL, AT(terms), AT(n_terms), 0},
     {"term_ranks", F_NUMBERS, OPTIONAL, AT(term_ranks), AT(n_term_ranks), 0},
     {"cause", F_TEXT, OPTIONAL, AT(cause), 0, 0},

@@ -367,6 +367,15 @@ static double key_unlike(Scene *s, double x, double y) {
     unsigned own = 0;
     return figure_unlike(s, (Pt){x, y + 2}, 26, &own), 26;
 }
+void figure_goes_on(Scene *s, Pt tip) {
+    const Pt pt[3] = {{tip.x - 6, tip.y - 4}, tip, {tip.x - 6, tip.y + 4}};
+    scene_poly(s, pt, 3, (Look){ROLE_COLL_LINE, ROLE_NONE, 0});
+}
+static double key_goes_on(Scene *s, double x, double y) {
+    swatch(s, (Pt){x, y}, 26, 0, (Look){ROLE_COLL_PALE, ROLE_COLL_LINE, 1.25});
+    figure_goes_on(s, (Pt){x + 24, y});
+    return 26;
+}
 static double key_larger(Scene *s, double x, double y) {
     const Look look = {ROLE_PAPER, ROLE_SECOND, 1.25};
     scene_circle(s, x + 4, y, 4, look), scene_circle(s, x + 20, y, 8, look);
@@ -406,6 +415,7 @@ static const struct {
     [LEGEND_SAVED] = {key_saved, "kept for backward, bytes here"},
     [LEGEND_UNLIKE] = {key_unlike, "not so in the other plan"},
     [LEGEND_LARGER] = {key_larger, "larger: takes more of the time"},
+    [LEGEND_GOES_ON] = {key_goes_on, "goes on in the next line"},
     [LEGEND_AGAIN] = {key_saved, "again: not kept, made again for backward"},
 };
 

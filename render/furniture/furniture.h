@@ -86,6 +86,7 @@ typedef enum {
     LEGEND_AGAIN,
     LEGEND_UNLIKE,
     LEGEND_LARGER,
+    LEGEND_GOES_ON,
     LEGEND_COUNT
 } LegendMark;
 /* Where lines lie across a figure: from x, w wide, downwards from y. */
@@ -105,6 +106,8 @@ void figure_unlike_box(Scene *s, Area box, double in, unsigned *legend);
  * What the figure has in the colour of a product of axes is found among the marks that it has so
  * far. */
 double figure_legend(Scene *s, Band at, unsigned marks);
+/* The head of an arrow behind which a bar goes on: its tip at `tip`. */
+void figure_goes_on(Scene *s, Pt tip);
 /* A stretch of time in which a rank waits for another: empty, with a dashed outline. */
 void figure_waiting(Scene *s, Area at);
 /* Totals (black) and status (grey; the stamp in its colour), wrapped; returns the y under them. */

@@ -176,6 +176,16 @@ static const char *module_of(const Trace *t, const TimeEvent *x) {
     const TraceParam *p = x->coll && !x->coll->n_with ? trace_param(t, x->coll->subject.of) : NULL;
     return p ? p->module : x->coll && !x->coll->n_with ? x->coll->module : NULL;
 }
+/* A collective that a line cuts has an arrow's head at that end, where its own name leaves room. */
+static void draw_cut(TimePen *p, const Stave *v, const TimeEvent *x, Area at, double text) {
+    enum { HEAD = 8, CLEAR = 3 };
+    const double eps = 1e-9 * (v->l->end - v->l->start), mid = at.y + at.h / 2;
+    if (at.w < 2 * (HEAD + CLEAR) || (text > 0 && at.w < text + 2 * (HEAD + 2 * CLEAR))) return;
+    const bool before = stave_works_from(x)<v->l->start - eps, after = x->e->end> v->l->end + eps;
+    if (before) figure_goes_on(p->s, (Pt){at.x + HEAD, mid});
+    if (after) figure_goes_on(p->s, (Pt){at.x + at.w - 2, mid});
+    if (before || after) p->legend |= 1u << LEGEND_GOES_ON;
+}
 static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
     int lane = timeline_lane(v->t, x->e);
     double a = stave_x(p, v, stave_works_from(x)), b = stave_x(p, v, x->e->end),
@@ -202,6 +212,7 @@ static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
         if (wrong_number(p->wrong, x->e->step))
             wrong_border(scene_rect(p->s, at, 0, (Look){ROLE_NONE, ROLE_FAIL, 3}), &p->legend);
     }
+    if (works && coll) draw_cut(p, v, x, at, text ? scene_width(p->s, 12, REGULAR, text) : 0);
     if (x->unlike) figure_unlike(p->s, (Pt){a, y + h + 1}, at.w, &p->legend);
     if (text) {
         double w = scene_width(p->s, 12, coll ? REGULAR : MEDIUM, text), mid = (a + b) / 2;

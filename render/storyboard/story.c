@@ -61,6 +61,12 @@ static int worth(const Trace *t, const TraceCollective *x) {
     if (x->layer < 0 || is_list(t, x)) return 0;
     return x->row_bytes > 0 && kind_of(x->op, &kind) && kind != RING_EXCHANGE ? 1 : 2;
 }
+/* Of those that are worth as much the one of most ranks that a page shows is told: of two ranks
+ * there is but one step. */
+static int64_t ranks_shown(const TraceCollective *x) {
+    const int64_t n = groups_size(&x->groups);
+    return n <= RING_MAX && phase_or_forward(x->pass) == PHASE_FORWARD ? n : 1;
+}
 static bool told(const TraceCollective *x) {
     RingKind kind;
     return kind_of(x->op, &kind) && groups_size(&x->groups) > 1;
@@ -81,15 +87,19 @@ static bool choose(Story *s) {
     const Trace *t = s->c->t;
     const char *part = s->c->o->part;
     int most = 0;
-    for (int i = 0; !part && i < t->n_collectives; i++)
-        if (told(&t->collectives[i]) && worth(t, &t->collectives[i]) > most)
-            most = worth(t, &t->collectives[i]);
+    int64_t ranks = 1;
+    for (int i = 0; !part && i < t->n_collectives; i++) {
+        const TraceCollective *x = &t->collectives[i];
+        const int w = told(x) ? worth(t, x) : 0;
+        if (w > most) most = w, ranks = 1;
+        if (w && w == most && w < MISTAKE && ranks_shown(x) > ranks) ranks = ranks_shown(x);
+    }
     char *want = arena_strdup(s->a, part ? part : "");
     for (char *p = want; *p; p++) *p = *p == '-' ? '_' : *p;
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *x = &t->collectives[i];
         if (!told(x) || !asked(part, want, x->op, x->value, x->step) ||
-            (most && worth(t, x) < most))
+            (most && (worth(t, x) < most || ranks_shown(x) < ranks)))
             continue;
         kind_of(x->op, &s->ring.kind);
         s->coll = x;

@@ -56,9 +56,9 @@ static void cell_words(RingPen *p, const RingCell *k, int chunk, const char **ma
     *small = NULL;
 }
 /* What lies behind the words of a cell. */
-static void cell_ground(RingPen *p, const RingCell *k, Area c, bool dark, bool fresh, double fill) {
+static void cell_ground(RingPen *p, const RingCell *k, Area c, bool dark, bool pale, double fill) {
     Scene *s = p->s;
-    if (fresh) scene_rect(s, c, 0, (Look){ROLE_PART_SUM, ROLE_FAINT, 1.25});
+    if (pale) scene_rect(s, c, 0, (Look){ROLE_PART_SUM, ROLE_FAINT, 1.25});
     if (fill > 0) {
         scene_rect(s, (Area){c.x, c.y + c.h - fill, c.w, fill}, 0,
                    (Look){ROLE_PART_SUM, ROLE_NONE, 0});
@@ -136,14 +136,16 @@ static void draw_cell(RingPen *p, CellAt at, double x, double y) {
     int chunk = at.chunk;
     Scene *s = p->s;
     double w = p->cell, h = p->high, small_size = p->preset == PRESET_SLIDE ? 12 : 11.5;
-    bool moved = !sums(p), fresh = k->done && k->fresh && moved;
+    /* what came in this step is what the eye has to find; a slice and a sum have what is complete
+     */
+    bool moved = !sums(p) && kind(p) != RING_SLICE, pale = k->done && moved && !k->fresh;
     scene_rect(s, (Area){x, y, w, h}, 0, (Look){ROLE_PAPER, ROLE_FAINT, 1.25});
     if (!k->held) return;
-    bool dark = k->done && !fresh, part = !k->done && !k->stale && sums(p) && k->terms > 1;
+    bool dark = k->done && !pale, part = !k->done && !k->stale && sums(p) && k->terms > 1;
     scene_begin(s, "cell", "cell", story_cell(&p->t, k, chunk));
     scene_same(s, arena_printf(p->a, "chunk %d", chunk));
     double filled = p->t.elements ? whole_fill(p, k, chunk) : h * k->terms / p->t.ring.n;
-    cell_ground(p, k, (Area){x, y, w, h}, dark, fresh, part ? filled : 0);
+    cell_ground(p, k, (Area){x, y, w, h}, dark, pale, part ? filled : 0);
     Role ink = dark ? ROLE_SHARD_TEXT : k->stale ? ROLE_SECOND : ROLE_INK;
     const char *main, *small;
     cell_words(p, k, chunk, &main, &small);
@@ -270,10 +272,10 @@ static const char *key_words(RingPen *p, Key k) {
         return sums(p) && p->t.ring.n > 2
                    ? arena_printf(p->a, "partial %s, by share of %d terms", what, p->t.ring.n)
                    : NULL;
-    case KEY_FRESH: return sums(p) || slice ? NULL : "just arrived";
+    case KEY_FRESH: return sums(p) || slice ? NULL : "came in this step";
     case KEY_DONE:
         if (swap && p->t.ring.shift) return NULL; /* nothing is */
-        return sums(p) ? "complete" : slice ? "kept" : swap ? "in its place" : "held";
+        return sums(p) ? "complete" : slice ? "kept" : swap ? "in its place" : "held before";
     case KEY_STALE: return sums(p) ? "stale, already sent" : slice ? "dropped" : NULL;
     case KEY_TERMS: return sums(p) ? "ranks added, in order" : swap ? "from, to" : NULL;
     case KEY_ASTRAY: return p->t.ring.shift ? "not what is due there" : NULL;
@@ -288,13 +290,14 @@ static void key_mark(RingPen *p, Key k, double x, double y) {
         scene_rect(s, (Area){x + 1, y - 7, 24, 14}, 0, (Look){ROLE_NONE, ROLE_COLL_LINE, 2.2});
     if (k == KEY_SEND && !swap)
         scene_arrow(s, pt, 2, (ArrowLook){ROLE_COLL_LINE, 2.2, false, false}, -1);
-    if (k == KEY_PART || k == KEY_FRESH)
+    if (k == KEY_PART)
         scene_rect(s, (Area){x, y - 8, 26, 16}, 0, (Look){ROLE_PAPER, ROLE_FAINT, 1.25});
     if (k == KEY_PART)
         scene_rect(s, (Area){x, y, 26, 8}, 0, (Look){ROLE_PART_SUM, ROLE_FAINT, 1.25});
-    if (k == KEY_FRESH)
+    const bool moved = !sums(p) && kind(p) != RING_SLICE;
+    if (k == KEY_DONE && moved)
         scene_rect(s, (Area){x, y - 8, 26, 16}, 0, (Look){ROLE_PART_SUM, ROLE_FAINT, 1.25});
-    if (k == KEY_DONE)
+    if (k == KEY_FRESH || (k == KEY_DONE && !moved))
         scene_rect(s, (Area){x + 1, y - 7, 24, 14}, 0, (Look){ROLE_SHARD, ROLE_INK, 2});
     if (k == KEY_ASTRAY)
         scene_rect(s, (Area){x + 1.5, y - 6.5, 23, 13}, 0, (Look){ROLE_NONE, ROLE_FAIL, 3});

@@ -262,7 +262,12 @@ static void two_plans_say_what_differs(void **state) {
                            .difference = says};
         Scene *page[VIEW_MAX_PAGES];
         const Trace *t = plan_trace(g, "plans/41-llama3-8b-ring4-zigzag.yaml");
-        assert_true(render_pages(t, g->d, &o, g->a, page) > 0);
+        const int n = render_pages(t, g->d, &o, g->a, page);
+        assert_true(n > 0);
+        for (int i = 0; i < n && k == 2; i++) /* on paper a sheet for each, of letters to be read */
+            if (page[i]->scale * page[i]->min_size < 6.9)
+                fail_msg("page %d: letters of %.2g pt", i + 1, page[i]->scale * page[i]->min_size);
+        if (k == 2) assert_true(strstr(page[1]->title, says) == NULL && n % 2 == 0);
         const Scene *s = page[0];
         int said = 0;
         for (int i = 0; i < s->n_marks; i++)

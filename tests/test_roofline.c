@@ -340,13 +340,29 @@ static void micro_batches_are_said_once(void **state) {
     }
 }
 
+/* Each mark of a crowded slide has its name in the panel, or under it among those without room. */
+static void no_mark_is_nameless(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const Scene *s = page_of(a, "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "slide");
+    Str all = str_new(a);
+    for (int i = 0; i < s->n_marks; i++)
+        for (int k = 0; k < s->marks[i].n_run; k++) str_addf(&all, "%s ", s->marks[i].run[k].s);
+    static const char *const name[] = {"multiply′",  "add",  "RoPE",   "RoPE′",
+                                       "likelihood", "SiLU", "output", "causal attention"};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        if (!strstr(all.s, name[i])) fail_msg("no mark is called %s", name[i]);
+    assert_non_null(strstr(all.s, "Marks without room for a name: "));
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_of_a_block),         cmocka_unit_test(no_mark_above_a_roof),
-        cmocka_unit_test(layers_are_one_mark),        cmocka_unit_test(traces_from_files),
-        cmocka_unit_test(roofs_say_what_is_so),       cmocka_unit_test(large_marks_have_names),
-        cmocka_unit_test(crowded_marks_have_names),   cmocka_unit_test(pages_are_filled),
-        cmocka_unit_test(micro_batches_are_said_once)};
+        cmocka_unit_test(numbers_of_a_block),          cmocka_unit_test(no_mark_above_a_roof),
+        cmocka_unit_test(layers_are_one_mark),         cmocka_unit_test(traces_from_files),
+        cmocka_unit_test(roofs_say_what_is_so),        cmocka_unit_test(large_marks_have_names),
+        cmocka_unit_test(crowded_marks_have_names),    cmocka_unit_test(pages_are_filled),
+        cmocka_unit_test(micro_batches_are_said_once), cmocka_unit_test(no_mark_is_nameless)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

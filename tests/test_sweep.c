@@ -357,12 +357,32 @@ static void a_trace_has_no_others(void **state) {
     arena_free(a);
 }
 
+/* Of widths that a plan shrinks no batch is the model's: the title begins with them. */
+static void shrunk_widths_are_said(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Drawn p;
+    Sweep s;
+    const char *at = strstr(small, "preset: llama3-8b"), *end = at + strlen("preset: llama3-8b"),
+               *text = arena_printf(a, "%.*s, shrink: 32%s", (int)(end - small), small, end);
+    drawn(&p, a, "shrunk.yaml", text);
+    assert_true(read_it(&s, &p));
+    assert_true(!strncmp(sweep_title(&s), "With widths ÷32: ", strlen("With widths ÷32: ")));
+    says(sweep_totals(&s, 0, 0), "at its own widths neither bytes nor time are these");
+    drawn(&p, a, "small.yaml", small);
+    assert_true(read_it(&s, &p));
+    assert_null(strstr(sweep_title(&s), "÷"));
+    assert_null(strstr(sweep_totals(&s, 0, 0), "at its own widths"));
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batches_are_plans),  cmocka_unit_test(smallest_is_legal),
-        cmocka_unit_test(own_batch_is_there), cmocka_unit_test(long_numbers_are_grouped),
-        cmocka_unit_test(batch_by_default),   cmocka_unit_test(ways_are_plans),
-        cmocka_unit_test(pages_are_clean),    cmocka_unit_test(a_trace_has_no_others)};
+        cmocka_unit_test(batches_are_plans),    cmocka_unit_test(smallest_is_legal),
+        cmocka_unit_test(own_batch_is_there),   cmocka_unit_test(long_numbers_are_grouped),
+        cmocka_unit_test(batch_by_default),     cmocka_unit_test(ways_are_plans),
+        cmocka_unit_test(pages_are_clean),      cmocka_unit_test(shrunk_widths_are_said),
+        cmocka_unit_test(a_trace_has_no_others)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

@@ -479,7 +479,23 @@ static Names name_all(RoofPen q, bool roofs) {
     memcpy(all.word, q.word, sizeof all.word);
     return all;
 }
-static void draw_names(RoofPen *q) {
+/* Those that found no room, each once: "add, RoPE"; "": all have their name. */
+static const char *without_room(const RoofPen *q, const Name *name) {
+    Str s = str_new(q->a);
+    const char **seen = ARENA_ARRAY(q->a, const char *, q->p->n + 1);
+    int n = 0;
+    for (int i = 0; i < q->p->n; i++)
+        for (int k = i; k < q->p->n && !name[i].text && !is_named(q, i); k++) {
+            const char *label = q->p->mark[k].label;
+            bool known = k > i && !one_place(q, i, k);
+            for (int j = 0; j < n; j++) known |= text_same(seen[j], label);
+            if (known) continue;
+            seen[n++] = label;
+            str_addf(&s, "%s%s", s.n ? ", " : "", label);
+        }
+    return s.n ? s.s : "";
+}
+static const char *draw_names(RoofPen *q) {
     q->n_roofs = q->n_lines;
     Names all = name_all(*q, true);
     if (all.lacks > 0) {
@@ -501,8 +517,9 @@ static void draw_names(RoofPen *q) {
             draw_text(q, all.name[i].box, (TextLook){ALIGN_LEFT, q->size, REGULAR, ROLE_INK},
                       all.name[i].text);
     scene_end(q->s);
+    return without_room(q, all.name);
 }
-void roof_plot(const RoofPlot *p, unsigned *legend) {
+const char *roof_plot(const RoofPlot *p, unsigned *legend) {
     RoofPen q = {
         .p = p, .s = p->s, .a = p->c->arena, .legend = legend, .size = fmax(11.5, p->s->min_size)};
     q.box = (Area){p->at.x + LEFT, p->at.y + HEAD, p->at.w - LEFT, p->at.h - HEAD - BOTTOM};
@@ -526,6 +543,7 @@ void roof_plot(const RoofPlot *p, unsigned *legend) {
             if (is_wrong(p, &p->mark[i]) == (k == 1)) draw_mark(&q, &p->mark[i]);
     for (int i = 0; i < p->n; i++)
         if (is_wrong(p, &p->mark[i])) draw_flag(&q, &p->mark[i]);
-    draw_names(&q);
+    const char *without = draw_names(&q);
     scene_end(p->s);
+    return without;
 }

@@ -35,6 +35,7 @@ typedef struct {
     RoofMark *mark; /* large ones first */
     const WrongList *wrong;
 } RoofPlot;
-/* Draws it. *legend gets what the legend of the page has to explain of a wrong step. */
-void roof_plot(const RoofPlot *p, unsigned *legend);
+/* Draws it. *legend gets what the legend of the page has to explain of a wrong step. Returns the
+ * names of the marks that have no room for them, for the words under the page: "add, RoPE"; "". */
+const char *roof_plot(const RoofPlot *p, unsigned *legend);
 #endif

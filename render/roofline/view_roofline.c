@@ -17,6 +17,7 @@ typedef struct {
     PresetKind preset;
     const WrongList *wrong;
     unsigned legend;
+    const char *without; /* names of marks that have no room for them */
 } RoofPage;
 
 /* ---- tooltips ---- */
@@ -47,6 +48,10 @@ static const char *coll_tip(const RoofPage *p, const RoofColl *k) {
 }
 
 /* ---- the panels ---- */
+static void keep_without(RoofPage *p, const char *names) {
+    const char *before = p->without ? p->without : "";
+    p->without = arena_printf(p->c->arena, "%s%s%s", before, *before && *names ? ", " : "", names);
+}
 static RoofMark kernel_mark(RoofPage *p, const RoofKernel *k, int i) {
     const TimeEvent *x = k->x;
     p->legend |= 1u << (x->small ? LEGEND_SMALL : x->gradient ? LEGEND_GRADIENT : LEGEND_MATMUL);
@@ -94,7 +99,7 @@ static void draw_kernels(RoofPage *p, Area at) {
         ridge_label(a, roofline_ridge(t))};
     plot.under = t->launch > 0 ? 0.5 : 0;
     plot.under_name = (RoofName){"below this line: launch-bound", "below: launch-bound"};
-    roof_plot(&plot, &p->legend);
+    keep_without(p, roof_plot(&plot, &p->legend));
 }
 /* The slope of a link: of NCCL's model some collectives are faster than a ring's steps. */
 static void add_link(RoofPage *p, RoofPlot *plot, bool across) {
@@ -146,7 +151,7 @@ static void draw_colls(RoofPage *p, Area at) {
     plot.x_name = "FLOP of its products per byte sent";
     plot.peak_name = roof_name(a, "computing", roofline_amount(a, r->t->flop_rate, "FLOP/s"));
     add_link(p, &plot, false), add_link(p, &plot, true);
-    roof_plot(&plot, &p->legend);
+    keep_without(p, roof_plot(&plot, &p->legend));
 }
 
 /* ---- where the time goes ---- */
@@ -241,6 +246,7 @@ static const char *foot(const RoofPage *p) {
     if (far)
         str_addf(&s, "%s %d collective%s with more than %g times the ridge's FLOP per byte sent.",
                  bare ? " and" : " In no panel:", far, far == 1 ? "" : "s", ROOF_MOST);
+    if (p->without && *p->without) str_addf(&s, " Marks without room for a name: %s.", p->without);
     return s.s;
 }
 /* A page whose foot, with the bars above it, is so high where its height is fixed; its lower end to

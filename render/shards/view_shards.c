@@ -786,12 +786,9 @@ const char *view_shards_text(const ViewCall *c) {
     for (int i = 0, k = 0; i < c->t->n_params; i++)
         if (shards_wanted(&p, &c->t->params[i])) shown[k++] = &c->t->params[i];
     str_add(&s, shards_grid_text(a, c->t, shown, n, p.rank, w));
-    const char *products = shards_products_text(&p);
-    if (*products) str_addf(&s, "%s\n", products);
-    const char *load = shards_load_text(&p);
-    if (*load) str_addf(&s, "%s\n", load);
-    const char *ring = shards_ring_text(&p);
-    if (*ring) str_addf(&s, "%s\n", ring);
+    const char *more[] = {shards_products_text(&p), shards_load_text(&p), shards_ring_text(&p)};
+    for (int i = 0; i < 3; i++)
+        if (*more[i]) str_addf(&s, "%s\n", more[i]);
     words_paragraph(&s, "", words_stamp(a, c->t, &role), w);
     return s.s;
 }

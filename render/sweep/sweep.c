@@ -94,19 +94,24 @@ static const char *batch_title(const Sweep *s) {
     Arena *a = s->c->arena;
     const int last = s->n - 1;
     if (!s->capacity)
-        return arena_printf(a, "The fullest rank holds %s at %s, %s at %s",
+        return arena_printf(a, "the fullest rank holds %s at %s, %s at %s",
                             bytes_text(s->at[0].total, a), batch_name(s, 0),
                             bytes_text(s->at[last].total, a), batch_name(s, last));
     if (!s->fits)
-        return arena_printf(a, "Does not fit: %s, the smallest that is legal, %s %s more",
+        return arena_printf(a, "does not fit: %s, the smallest that is legal, %s %s more",
                             batch_name(s, 0), needs(s), too_much(s, 0));
     if (s->fits == s->n)
-        return arena_printf(a, "Fits up to %s, the largest that was tried", batch_name(s, last));
-    return arena_printf(a, "Fits up to %s", batch_name(s, s->fits - 1));
+        return arena_printf(a, "fits up to %s, the largest that was tried", batch_name(s, last));
+    return arena_printf(a, "fits up to %s", batch_name(s, s->fits - 1));
 }
 const char *sweep_title(const Sweep *s) {
     const char *more = sweep_fastest(s);
-    return more ? arena_printf(s->c->arena, "%s; %s", batch_title(s), more) : batch_title(s);
+    Arena *a = s->c->arena;
+    /* of widths that a plan shrinks what fits is no batch of the model itself */
+    const char *shrunk = words_shrink(a, s->t),
+               *own = *shrunk ? arena_printf(a, "With %s: %s", shrunk, batch_title(s))
+                              : words_capital(a, batch_title(s));
+    return more ? arena_printf(a, "%s; %s", own, more) : own;
 }
 const char *sweep_totals(const Sweep *s, int hidden, int left) {
     Str r = str_new(s->c->arena);
@@ -122,5 +127,7 @@ const char *sweep_totals(const Sweep *s, int hidden, int left) {
     const double parts = words_find_dim(s->t, "microbatches");
     if (parts > 1) str_addf(&r, " Each is run in %.0f micro-batches.", parts);
     str_add(&r, sweep_ways_words(s, left));
+    if (*words_shrink(s->c->arena, s->t))
+        str_add(&r, " Of the model at its own widths neither bytes nor time are these.");
     return r.s;
 }

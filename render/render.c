@@ -249,36 +249,23 @@ static void tell_difference(const ViewCall *c, Scene *s, PresetKind preset) {
     scene_end(s);
     s->title = arena_printf(s->arena, "%s: %s", c->o->difference, s->title);
 }
-/* Letters of a figure on paper, in pt. */
-static double letters_on_paper(Scene *s, double w, double h) {
-    Scene as = *s;
-    as.w = w, as.h = h;
-    figure_a4(&as);
-    return as.scale * s->min_size;
-}
-/* Paper: both on one sheet where its letters are still to be read there, else a sheet for each, one
- * after the other, so that they face each other in a handout. Returns the number of pages. */
+/* Paper: a sheet for each, one after the other, so that they face each other in a handout; both on
+ * one would have letters of half the size. Returns the number of pages. */
 static int sheets_of_both(const ViewCall *c, Scene **page, int n, Scene **second, int m) {
-    enum { GAP = 20, PT = 7 };
     Scene *own[VIEW_MAX_PAGES];
     int all = 0;
     memcpy(own, page, sizeof *own * (size_t)n);
-    for (int i = 0; i < n || i < m; i++) {
-        Scene *a = i < n ? own[i] : NULL, *b = i < m ? second[i] : NULL;
-        const int px = a ? a->px_width : b->px_width;
-        const bool one = a && b && letters_on_paper(a, a->w + GAP + b->w, fmax(a->h, b->h)) >= PT;
-        if (a) name_half(c, a, PRESET_A4, false);
-        if (b) name_half(c->peer, b, PRESET_A4, true);
-        if (one) scene_beside(a, b, GAP);
-        if (!i) tell_difference(c, a ? a : b, PRESET_A4); /* the others have no line to spare */
+    for (int i = 0; i < n || i < m; i++)
         for (int k = 0; k < 2 && all < VIEW_MAX_PAGES; k++) {
-            Scene *s = k ? b : a;
-            if (!s || (k && one)) continue;
+            Scene *s = i < (k ? m : n) ? (k ? second : own)[i] : NULL;
+            if (!s) continue;
+            const int px = s->px_width;
+            name_half(k ? c->peer : c, s, PRESET_A4, k);
+            if (!all) tell_difference(c, s, PRESET_A4); /* the others have no line to spare */
             figure_a4(s);
             s->px_width = px;
             page[all++] = s;
         }
-    }
     return all;
 }
 /* Puts each page of the other plan's figure at the right of ours, which is n pages, slides under

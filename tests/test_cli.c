@@ -2134,9 +2134,10 @@ static void test_pages_and_pairs(void **state) {
     done(both);
     expect_code(BOTH("--preset", "slide", "--page", "6"), 2, "", "has 5 pages here, no page 6");
     expect_code(BOTH("--page", "2"), 2, "", "has 1 page here, no page 2");
-    both = BOTH("--preset", "a4"); /* on one sheet, across */
+    both = BOTH("--preset", "a4", "--page", "2"); /* a sheet for each, in turn */
     assert_non_null(strstr(both.out, "width=\"841.89"));
-    assert_non_null(strstr(both.out, "-second-"));
+    assert_null(strstr(both.out, "-second-"));
+    assert_non_null(strstr(both.out, "B: plan llama3-8b-dp2-cp2-tp2"));
     done(both);
     expect_code(RUN("diff", plan, other, "--page", "1"), 2, "", "only with --view");
 #undef BOTH

@@ -1142,6 +1142,7 @@ static const Phrase phrases[] = {
     {"roofline", "# kernels? with less than 0.01 FLOP per byte", roof_bare},
     {"roofline", "# collectives? with more than 1000 times", nothing_more},
     {"roofline", "ridge at ([0-9.]+( [kMG])?) FLOP per byte", roof_ridge},
+    {"roofline", "Marks without room for a name: [^.]*", nothing_more},
     {"roofline", "all # ranks alike", all_ranks},
     {"roofline", "ranks? &", nothing_more},
     {"mesh", "· # more", more_classes},

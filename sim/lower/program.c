@@ -92,7 +92,8 @@ int step_places_behind(const Step *s) {
 const char *step_name(const Program *p, const Step *s, Arena *arena) {
     const char *v = program_value_name(p, &p->val[s->out], arena);
     if (s->kind == ST_MOVE && s->move.kind == MOVE_SHIFT)
-        return arena_printf(arena, "%s %d of %s", move_name(s->move.kind), step_places_behind(s), v);
+        return arena_printf(arena, "%s %d of %s", move_name(s->move.kind), step_places_behind(s),
+                            v);
     if (s->kind == ST_MOVE) return arena_printf(arena, "%s of %s", move_name(s->move.kind), v);
     if (s->kind == ST_CLAIM) return arena_printf(arena, "claim about %s", v);
     return v;

@@ -510,14 +510,15 @@ typedef struct Trace {
 
 /* An empty trace in the arena, which its records share. */
 Trace *trace_new(Arena *arena);
-/* What a quick check left to chance. What random projections alone held, of all checks: how many products and sums over ranks, by how
- * many projections of each block, and the one of which they would notice the least (`notice`, NULL
- * if there is none). */
+/* What a quick check left to chance. What random projections alone held, of all checks: how many
+ * products and sums over ranks, by how many projections of each block, and the one of which they
+ * would notice the least (`notice`, NULL if there is none). */
 typedef struct TraceProjected {
     int64_t products, sums;
     int projections;
     const TraceCheck *notice;
-    /* ops that bits hold, and float64 was asked of some of their numbers only: how many, of which */
+    /* ops that bits hold, and float64 was asked of some of their numbers only: how many, of which
+     */
     int64_t partly, asked, numbers;
 } TraceProjected;
 TraceProjected trace_projected(const Trace *t);

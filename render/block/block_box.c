@@ -294,7 +294,7 @@ static void ghost(BlockPen *p, const TraceShape *sh, double right, double mid, d
 static int weight_runs(BlockPen *p, const BlockNode *n, const BlockOp *op, const TraceParam *w,
                        Run *run) {
     const TraceShape *sh = weight_shape(op, w);
-    const TraceValue *made = words_find_value(p->g->t, op->c->output, op->c->step);
+    const TraceValue *made = trace_value(p->g->t, op->c->output, op->c->step);
     unsigned summed = is_plus(op) ? 0 : block_contracted(p->g->arena, w, made ? made : n->out);
     int k = shape_runs(p->g->arena, run, sh, 0, summed, REGULAR);
     if (summed) p->legend |= 1u << LEGEND_SUMMED;

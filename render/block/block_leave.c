@@ -120,7 +120,7 @@ double block_leave_height(const BlockPen *p, const BlockNode *n) {
 static const char *made_words(const BlockPen *p, const Leave *e) {
     Arena *a = p->g->arena;
     const TraceCompute *c = e->first->made;
-    const TraceValue *v = words_find_value(p->g->t, c->output, c->step);
+    const TraceValue *v = trace_value(p->g->t, c->output, c->step);
     Str s = str_new(a);
     str_addf(&s, "step %d: %s", c->step, c->output);
     if (!v) return s.s;

@@ -159,7 +159,7 @@ static const TraceValue *as_it_lies(const BlockGraph *g, int i) {
     for (int k = 0; v && k < g->t->n_moves; k++) {
         const TraceLocalMove *m = &g->t->moves[k];
         if (m->step == v->step && m->wrong && words_declares(m))
-            return words_find_value(g->t, m->value, m->value_step);
+            return trace_value(g->t, m->value, m->value_step);
     }
     return v;
 }

@@ -97,7 +97,7 @@ static void coll_rows(Page *p, const char *edge, int i, int strip, bool *each) {
     Arena *a = g->arena;
     const char *rail = arena_printf(a, "%s│    ", edge);
     row(p, rail, arena_printf(a, "%s◆  %s", edge, coll_words(g, n)),
-        words_find_value(g->t, n->name, n->step));
+        trace_value(g->t, n->name, n->step));
     int k = next_visible(g, i, strip);
     bool again = k >= 0 && g->node[k].kind == NODE_COLL && same_why(n->coll, g->node[k].coll);
     if (again) {
@@ -122,12 +122,12 @@ static void strip_rows(Page *p, int strip) {
         const BlockNode *n = &g->node[i];
         if (n->kind == NODE_COLL) {
             coll_rows(p, edge, i, strip, &each);
-            pending_row(p, edge, words_find_value(g->t, n->name, n->step));
+            pending_row(p, edge, trace_value(g->t, n->name, n->step));
             wrong_row(p, edge, n);
             continue;
         }
         const TraceValue *v =
-            words_find_value(g->t, n->kind == NODE_OP ? n->op[0].c->output : n->name, n->step);
+            trace_value(g->t, n->kind == NODE_OP ? n->op[0].c->output : n->name, n->step);
         bool max, partial = v && words_pending(&v->shape, &max);
         if (n->kind == NODE_MOVE)
             row(p, rail, arena_printf(a, "%s·  %s", edge, words_move(n->move)), v);

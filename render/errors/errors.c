@@ -52,7 +52,7 @@ static void set_state(ErrRow *r, int col, ErrState s) {
 /* A failure says of the others that have the value too: they are within the bound. Of a value that
  * is received, or made, by one stage of a pipeline no other rank has any. */
 static void set_right(const ErrMap *m, ErrRow *r, const TraceCheck *k) {
-    const TraceValue *v = words_find_value(m->t, k->value, k->step);
+    const TraceValue *v = trace_value(m->t, k->value, k->step);
     const bool known = v && v->step == k->step && v->shape.n_local > 0;
     for (int64_t q = 0; q < m->t->ranks; q++) {
         const int c = m->column[q];

@@ -667,19 +667,6 @@ int words_totals(Arena *a, const TraceCollective *const *use, int n, int64_t ran
     return k;
 }
 
-const TraceValue *words_find_value(const Trace *t, const char *name, int step) {
-    const TraceValue *best = NULL;
-    for (int i = 0; name && i < t->n_values; i++) {
-        const TraceValue *v = &t->values[i];
-        /* before names are compared */
-        if (v->step > step || (v->step < step && best && v->step <= best->step)) continue;
-        if (strcmp(v->shape.name, name)) continue;
-        if (v->step == step) return v;
-        best = v;
-    }
-    return best;
-}
-
 const TraceLocal *words_find_local(const TraceShape *s, int64_t rank) {
     for (int i = 0; i < s->n_local; i++)
         if (rankset_has(&s->local[i].ranks, rank)) return &s->local[i];

@@ -194,9 +194,6 @@ const char *words_sent(Arena *a, const Total *t, const Total *said);
 int words_totals(Arena *a, const TraceCollective *const *use, int n, int64_t rank, Total **out);
 
 /* ---- finding things in a trace ---- */
-/* The value of that name made by that step; failing that, the last one of that name at or before
- * it; NULL. */
-const TraceValue *words_find_value(const Trace *t, const char *name, int step);
 /* The part of a shape that the rank holds; NULL if it holds none. */
 const TraceLocal *words_find_local(const TraceShape *s, int64_t rank);
 /* The axes over which a sum is pending, or (*max) a maximum; NULL: nothing is. */

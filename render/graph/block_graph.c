@@ -29,10 +29,9 @@ static int64_t bytes_here(const BlockGraph *g, const TraceValue *v) {
 }
 int64_t block_bytes(const BlockGraph *g, const BlockNode *n) {
     return bytes_here(g, n->out) + (n->twin >= 0 ? bytes_here(g, g->node[n->twin].out) : 0) +
-           (n->with ? bytes_here(g, words_find_value(g->t, n->with->value, n->with->step)) : 0) +
-           (n->with_move
-                ? bytes_here(g, words_find_value(g->t, n->with_move->value, n->with_move->step))
-                : 0);
+           (n->with ? bytes_here(g, trace_value(g->t, n->with->value, n->with->step)) : 0) +
+           (n->with_move ? bytes_here(g, trace_value(g->t, n->with_move->value, n->with_move->step))
+                         : 0);
 }
 
 int64_t block_pending_bytes(const BlockGraph *g, const BlockNode *n) {

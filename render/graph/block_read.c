@@ -32,7 +32,7 @@ static BlockNode *add_node(BlockGraph *g, BlockKind kind, int step, const char *
                      .joined = -1,
                      .strip = -1,
                      .level = -1};
-    n->out = words_find_value(g->t, name, step);
+    n->out = trace_value(g->t, name, step);
     n->alias = g->n - 1;
     return n;
 }

@@ -541,7 +541,7 @@ static int rising(const Mirror *m, const MirrorStrip *s, int r, const char *name
         n = leaving(t, &s->row[k], name, out, max);
     if (n) return n;
     for (int k = r; k >= 0 && step == -2; k--) step = read_step(&s->row[k], name, true);
-    const TraceValue *v = words_find_value(t, name, step == -2 ? last_step(m, name, true) : step);
+    const TraceValue *v = trace_value(t, name, step == -2 ? last_step(m, name, true) : step);
     if (v && max > 0) out[n++] = v;
     return n;
 }
@@ -571,7 +571,7 @@ int mirror_flow(const Mirror *m, const MirrorStrip *s, int r, bool back, const T
             step = read_step(&s->row[k], value[i], false);
         if (step == -2) step = made_step(s, r, value[i]); /* the end of the strip */
         const TraceValue *v =
-            words_find_value(m->g->t, value[i], step == -2 ? last_step(m, value[i], false) : step);
+            trace_value(m->g->t, value[i], step == -2 ? last_step(m, value[i], false) : step);
         if (v) out[n++] = v;
     }
     for (int i = 0; i < s->out[0].n && n < max && !back; i++) { /* for other pages */
@@ -640,8 +640,7 @@ int mirror_sides(const Mirror *m, const MirrorStrip *s, int r, const TraceValue 
         bool past = s->plain && !s->piece && r > 0 && row->kind == ROW_OPS && !by_rail(s, r) &&
                     !makes(&s->row[r - 1], row->in[i]);
         if ((from_above(s, r - 1, row->in[i]) && !past) || makes(row, row->in[i])) continue;
-        const TraceValue *v =
-            words_find_value(m->g->t, row->in[i], last_step(m, row->in[i], false));
+        const TraceValue *v = trace_value(m->g->t, row->in[i], last_step(m, row->in[i], false));
         if (v) out[n++] = v;
     }
     return n;
@@ -683,7 +682,7 @@ int mirror_saved(const Mirror *m, const MirrorRow *row, bool rest, const TraceVa
         for (int k = 0; low == rest && k < c->n_inputs; k++) {
             if (subject_is_gradient(c->reads[k]) || trace_param(m->g->t, c->inputs[k])) continue;
             const TraceValue *v =
-                words_find_value(m->g->t, c->inputs[k], c->input_step ? c->input_step[k] : c->step);
+                trace_value(m->g->t, c->inputs[k], c->input_step ? c->input_step[k] : c->step);
             bool have = !v;
             for (int j = 0; j < n && !have; j++) have = mirror_one_buffer(m, out[j], v);
             if (!have && n < max) out[n++] = v;

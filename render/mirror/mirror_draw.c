@@ -332,7 +332,7 @@ static void draw_entry(MirrorPen *p, const MirrorEntry *e, double x, double y, d
         scene_arrow(p->s, in, 2, (ArrowLook){ROLE_COMPUTE_LINE, 1.5, false, false}, group);
     scene_end(p->s);
     double at = x + p->grad_w;
-    const TraceValue *v = words_find_value(p->m->g->t, e->first->made->output, e->step);
+    const TraceValue *v = trace_value(p->m->g->t, e->first->made->output, e->step);
     for (int i = 0; i < e->first->n; i++, at += p->gap + p->hex) {
         const TraceCollective *c = e->first->coll[i];
         bool max, partial = v && words_pending(&v->shape, &max);
@@ -346,7 +346,7 @@ static void draw_entry(MirrorPen *p, const MirrorEntry *e, double x, double y, d
         scene_end(p->s);
         hexagon_flag(p, slot, word, c->step);
         if (partial) p->legend |= 1u << LEGEND_PARTIAL;
-        if (!wrong_skipped(c)) v = words_find_value(p->m->g->t, e->first->made->output, c->step);
+        if (!wrong_skipped(c)) v = trace_value(p->m->g->t, e->first->made->output, c->step);
     }
     const TraceCollective *last = e->first->n ? e->first->coll[e->first->n - 1] : NULL;
     Role role = ROLE_SECOND;

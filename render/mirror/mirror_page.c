@@ -74,7 +74,7 @@ static int pieces(const Mirror *m, int first, int n) {
 static int with_gradient(const Mirror *m, const MirrorRow *row) {
     int n = 0;
     for (int k = 0; k < row->n_coll; k++)
-        n += words_find_value(m->g->t, mirror_grad(m->g, row->coll[k]->value), INT_MAX) != NULL;
+        n += trace_value(m->g->t, mirror_grad(m->g, row->coll[k]->value), INT_MAX) != NULL;
     return n;
 }
 

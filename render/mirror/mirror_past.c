@@ -88,7 +88,7 @@ typedef struct {
 
 static void add(Reads *q, const char *name, int step, int from, bool sum) {
     if (from == NOWHERE || from == q->to || q->n == MAX_READS) return;
-    const TraceValue *v = words_find_value(q->m->g->t, name, step < 0 ? INT_MAX : step);
+    const TraceValue *v = trace_value(q->m->g->t, name, step < 0 ? INT_MAX : step);
     for (int i = 0; i < q->n; i++)
         if (q->out[i].from == from && q->out[i].v == v) return;
     if (v) q->out[q->n++] = (MirrorRead){v, from, q->to, sum, 0};

@@ -66,7 +66,7 @@ static int circle_mark(MirrorPen *p, double x, double y, const char *name, const
 
 /* When a value appears in a figure that builds up: with the step that makes it. */
 static void at_value(MirrorPen *p, const char *name) {
-    const TraceValue *v = words_find_value(p->m->g->t, name, INT_MAX);
+    const TraceValue *v = trace_value(p->m->g->t, name, INT_MAX);
     scene_at(p->s, v ? v->step + 1 : 0);
 }
 

@@ -61,9 +61,7 @@ static const char *grad_name(Text *t, Subject s) {
     return arena_printf(a, "d%s%s", strlen(leaf) > 3 ? " " : "", leaf);
 }
 
-static bool is_sum(const TraceCompute *c) {
-    return c && trace_adds_uses(c);
-}
+static bool is_sum(const TraceCompute *c) { return c && trace_adds_uses(c); }
 
 static const char *step_words(Text *t, const TraceCompute *c) {
     const char *label = c->label && *c->label ? c->label : c->op;
@@ -98,7 +96,7 @@ static void pending_row(Text *t, const char *edge, const TraceValue *v) {
 static void coll_rows(Text *t, const char *edge, const TraceCollective *c) {
     const BlockGraph *g = t->m->g;
     const char *rail = arena_printf(t->a, "%s│    ", edge);
-    const TraceValue *v = words_find_value(g->t, c->value, c->step);
+    const TraceValue *v = trace_value(g->t, c->value, c->step);
     Str s = str_new(t->a);
     str_addf(&s, "%s◆  %s %s", edge, words_done(t->a, words_coll_on(c, g->rank), c),
              c->subject.role == OF_PARAM_GRADIENT ? grad_name(t, c->subject) : "");
@@ -130,7 +128,7 @@ static void strip_rows(Text *t, const MirrorStrip *s) {
             coll_rows(t, edge, x->coll);
             continue;
         }
-        const TraceValue *v = words_find_value(g->t, x->c->output, x->step);
+        const TraceValue *v = trace_value(g->t, x->c->output, x->step);
         bool max, partial = v && words_pending(&v->shape, &max);
         block_text_row(
             &t->out, g, t->w, rail,

@@ -231,7 +231,7 @@ static const char *cell(const WeightPen *p, const WeightRow *r, int col, int lin
     if (col == C_GRAD || col == C_END) {
         const TraceValue *v =
             r->grad ? col == C_GRAD
-                          ? words_find_value(p->m->g->t, r->grad->made->output, r->grad->made->step)
+                          ? trace_value(p->m->g->t, r->grad->made->output, r->grad->made->step)
                           : grads_end_value(p->m->g->t, r->grad)
                     : NULL;
         if (!v) return col == C_GRAD && line == 0 ? "no gradient" : NULL;

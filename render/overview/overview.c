@@ -55,7 +55,7 @@ static void read_units(Overview *o) {
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
         if (!ways_wants(o, c)) continue;
-        const TraceValue *out = words_find_value(t, c->output, c->step);
+        const TraceValue *out = trace_value(t, c->output, c->step);
         bool second = o->both_ways && out && out->way;
         const char *part = part_of(o, i, second);
         OverviewUnit *u = o->n ? &o->unit[o->n - 1] : NULL;
@@ -133,7 +133,7 @@ static int unit_of_step(const Overview *o, const TraceCollective *c, int way) {
 /* The way of a pipeline in which a step makes its value; -1: there is but one, or it serves both.
  */
 static int way_at(const Overview *o, const char *value, int step) {
-    const TraceValue *v = o->both_ways ? words_find_value(o->c->t, value, step) : NULL;
+    const TraceValue *v = o->both_ways ? trace_value(o->c->t, value, step) : NULL;
     return v && !v->once && !trace_param(o->c->t, value) ? v->way : -1;
 }
 /* The first unit with a step that makes the value, or that reads it, in that way (-1: in any); -1:
@@ -223,7 +223,7 @@ static int unit_apart(Overview *o, const char *part, int layer, Phase pass) {
         if (u->apart || subject_is_gradient(s->makes)) continue;
         if (!u->out) u->from = s->step;
         u->until = s->step;
-        u->out = words_find_value(t, s->output, s->step);
+        u->out = trace_value(t, s->output, s->step);
     }
     return o->n++;
 }
@@ -307,7 +307,7 @@ static void read_collectives(Overview *o) {
         add_wrong(o, u, c->step);
         if (!wrong_skipped(c)) count(o, u, c);
         if (kind_of(o, c) == o->flow) ways_add(o, k, c);
-        const TraceValue *made = words_find_value(t, c->value, c->step);
+        const TraceValue *made = trace_value(t, c->value, c->step);
         bool here = made && words_find_local(&made->shape, o->rank);
         if (to >= 0 && here) o->unit[to].in = made;
         /* what leaves the unit is what its last move makes of it */
@@ -392,7 +392,7 @@ static const TraceValue *entering(const Overview *o) {
         if (o->both_ways && way_at(o, c->output, c->step) != second) continue;
         for (int k = 0; ways_wants(o, c) && k < c->n_inputs; k++) {
             const TraceValue *v =
-                words_find_value(t, c->inputs[k], c->input_step ? c->input_step[k] : c->step - 1);
+                trace_value(t, c->inputs[k], c->input_step ? c->input_step[k] : c->step - 1);
             if (v && subject_is_gradient(v->subject)) return v;
         }
         if (ways_wants(o, c)) return NULL;

@@ -284,10 +284,15 @@ int view_roofline(const ViewCall *c, Scene **page) {
     PresetKind preset = PRESET_WIDE;
     furniture_preset(c->o->preset, &preset);
     const double room = page_room(preset);
-    for (int k = 0; k < TRIES; k++) { /* a page of a fixed height is filled */
+    bool over = false;
+    /* a page of a fixed height is filled, as far as its foot lets it: with another height other
+     * marks have no room for their names, which stand there, and one that is too high is made
+     * smaller */
+    for (int k = 0; k < TRIES; k++) {
         double end;
         page[0] = roofline_page(c, &r, below, &end);
-        if (room <= 0 || (end <= room && end > room - 2)) break;
+        if (room <= 0 || (end <= room && (over || end > room - 2))) break;
+        over |= end > room;
         below += end - room + 1;
     }
     return 1;

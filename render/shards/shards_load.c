@@ -64,8 +64,8 @@ static int cut_axis(ShardPen *p, const TraceCompute *c, DimCut *q) {
     if (c->n_inputs < 2 || !c->input_step || phase_or_forward(c->pass) != PHASE_FORWARD ||
         c->recompute || c->mask)
         return -1;
-    const TraceValue *x = words_find_value(t, c->inputs[0], c->input_step[0]),
-                     *y = words_find_value(t, c->inputs[1], c->input_step[1]);
+    const TraceValue *x = trace_value(t, c->inputs[0], c->input_step[0]),
+                     *y = trace_value(t, c->inputs[1], c->input_step[1]);
     if (!x || !y || x->shape.nd != 4 || y->shape.nd != 4 ||
         x->shape.global_shape[1] != y->shape.global_shape[1])
         return -1;

@@ -52,11 +52,11 @@ static int find_products(ShardPen *p, Product *out) {
             const TraceParam *w = trace_param(t, c->inputs[k]);
             if (w) q.w = w;
             else
-                q.x = words_find_value(t, c->inputs[k],
-                                       c->input_step ? c->input_step[k]
-                                                     : c->step); /* a trace may leave them out */
+                q.x = trace_value(t, c->inputs[k],
+                                  c->input_step ? c->input_step[k]
+                                                : c->step); /* a trace may leave them out */
         }
-        q.y = words_find_value(t, c->output, c->step);
+        q.y = trace_value(t, c->output, c->step);
         if (!q.w || !q.x || !q.y || !is_product(&q) || !named(p, q.w)) continue;
         for (int k = 0; k < t->n_collectives && !q.coll; k++)
             if (t->collectives[k].value_step == c->step && t->collectives[k].value &&
@@ -126,7 +126,7 @@ static const char *sends(ShardPen *p, const Product *q) {
         return arena_printf(a, "%s%sFLOP, then nothing is sent: the %s over %s is left out", flops,
                             strchr(flops, ' ') ? "" : " ", word ? word->name : q->coll->op,
                             words_axis_list(a, p->c->t, q->coll->axis));
-    const TraceValue *end = words_find_value(p->c->t, q->coll->value, q->coll->step);
+    const TraceValue *end = trace_value(p->c->t, q->coll->value, q->coll->step);
     const TraceLocal *l = end ? words_find_local(&end->shape, p->rank) : NULL;
     return arena_printf(a, "%s%sFLOP, then %s over %s: sends %s%s%s", flops,
                         strchr(flops, ' ') ? "" : " ", word ? word->name : q->coll->op,
@@ -236,7 +236,7 @@ static double draw_sum(ShardPen *p, const Product *q, double at, double mid, boo
  * rank. */
 static void draw_result(ShardPen *p, const Product *q, double at, double mid, double h) {
     const TraceValue *v = q->coll && !wrong_skipped(q->coll)
-                              ? words_find_value(p->c->t, q->coll->value, q->coll->step)
+                              ? trace_value(p->c->t, q->coll->value, q->coll->step)
                               : NULL;
     if (!v || v->shape.nd < 1 || at <= 0) return;
     DimCut r = row_cut(p, &v->shape), k = last_cut(p, &v->shape);

@@ -41,7 +41,7 @@ static bool find(const ShardPen *p, Ring *r) {
         if (c->skipped || c->shift || c->wrong || groups_size(&c->groups) > MOST) return false;
         if (!r->n) find_ranks(p, c, r), layer = c->layer;
         for (int k = 0; k < r->n_value; k++) said |= text_same(r->value[k]->shape.name, c->value);
-        const TraceValue *v = said ? NULL : words_find_value(t, c->value, c->value_step);
+        const TraceValue *v = said ? NULL : trace_value(t, c->value, c->value_step);
         if (v && r->n_value < MOST_VALUES) r->value[r->n_value++] = v;
         hops += r->n_value && text_same(r->value[0]->shape.name, c->value);
     }

@@ -119,7 +119,7 @@ static bool choose(Story *s) {
         s->op = x->op, s->value = x->value, s->step = x->step;
         s->axis = words_axis_list(s->a, t, x->axes);
         s->ranks = axes_size(t, x->axes);
-        const TraceValue *v = words_find_value(t, x->value, x->value_step);
+        const TraceValue *v = trace_value(t, x->value, x->value_step);
         const TraceLocal *l = v ? words_find_local(&v->shape, 0) : NULL;
         s->bytes = l ? l->bytes : 0;
         return true;
@@ -507,7 +507,7 @@ const char *story_sent(const Story *s, const Ring *f) {
 
 /* Is a single number moved? */
 static bool scalar(const Story *s) {
-    const TraceValue *v = words_find_value(s->c->t, s->value, s->step);
+    const TraceValue *v = trace_value(s->c->t, s->value, s->step);
     return v && v->shape.nd == 0;
 }
 /* How far what the last frame has of chunk i is from the run's own result. */

@@ -6,7 +6,7 @@
 /* The index list of the rows that a collective takes, and that of the rows it makes; NULL: the
  * trace does not name their tokens. */
 static const TraceRouted *list_of(const Story *s, int step) {
-    const TraceValue *v = words_find_value(s->c->t, s->value, step);
+    const TraceValue *v = trace_value(s->c->t, s->value, step);
     const TraceRouted *k = v && v->list >= 0 ? trace_routed(s->c->t, v->list) : NULL;
     return routed_named(k) ? k : NULL;
 }

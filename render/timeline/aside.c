@@ -17,7 +17,7 @@ bool timeline_staged(const ViewCall *c) {
 bool timeline_is_message(const TimeEvent *x) { return x->coll && !strcmp(x->coll->op, "send"); }
 static bool is_once(const Trace *t, const TimeEvent *x) {
     if (x->coll) return trace_microbatches(t) > 1 && !x->coll->per_step;
-    const TraceValue *v = x->c ? words_find_value(t, x->c->output, x->c->step) : NULL;
+    const TraceValue *v = x->c ? trace_value(t, x->c->output, x->c->step) : NULL;
     return (v && v->once) || (x->c && x->c->pass == PHASE_OPTIMIZER);
 }
 /* ---- the clock ---- */

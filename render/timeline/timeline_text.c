@@ -191,7 +191,7 @@ static void chrome_event(Str *s, const Timeline *t, const TimeEvent *e, int pid,
         quote(s, e->coll->why);
     }
     if (e->c) {
-        const TraceValue *v = words_find_value(t->trace, e->c->output, e->c->step);
+        const TraceValue *v = trace_value(t->trace, e->c->output, e->c->step);
         str_addf(s, ",\"flops\":%.0f,\"bytes\":%lld,\"output\":", e->c->flops,
                  (long long)e->c->bytes);
         quote(s, e->c->output);

@@ -608,6 +608,7 @@ void record_program(Trace *t, const Program *p, const Plan *plan, const Model *m
             record_collective(&r, s);
         else if (s->kind != ST_SEED) record_move(&r, s);
     }
+    trace_index_values(t);
     const Footprint held = {t, p, r.buffers, dtype, plan->moments, plan->master, rep};
     if (p->assign->stages) flight_record(&held);
     else footprint_record(&held);

@@ -54,6 +54,39 @@ const TraceParam *trace_param(const Trace *t, const char *name) {
         if (named(&t->params[i], name)) return &t->params[i];
     return NULL;
 }
+/* ---- values by name, likewise; those of one name are a list in their order ---- */
+static int *value_slot_of(const Trace *t, const char *name) {
+    uint64_t i = name_hash(name);
+    for (;; i++) {
+        int *s = &t->value_slot[i & (uint64_t)(t->n_value_slots - 1)];
+        if (!*s || !strcmp(t->values[*s - 1].shape.name, name)) return s;
+    }
+}
+void trace_index_values(Trace *t) {
+    t->n_value_slots = 16;
+    while (t->n_value_slots < 2 * t->n_values) t->n_value_slots *= 2;
+    t->value_slot = ARENA_ARRAY(t->arena, int, t->n_value_slots);
+    t->value_next = ARENA_ARRAY(t->arena, int, t->n_values + 1);
+    t->n_valued = t->n_values;
+    for (int i = t->n_values - 1; i >= 0; i--) {
+        if (!t->values[i].shape.name) continue;
+        int *s = value_slot_of(t, t->values[i].shape.name);
+        t->value_next[i] = *s;
+        *s = i + 1;
+    }
+}
+const TraceValue *trace_value(const Trace *t, const char *name, int step) {
+    const TraceValue *best = NULL;
+    const bool quick = t->n_valued == t->n_values;
+    int i = !name || !t->n_values ? 0 : quick ? *value_slot_of(t, name) : 1;
+    for (; i; i = quick ? t->value_next[i - 1] : i < t->n_values ? i + 1 : 0) {
+        const TraceValue *v = &t->values[i - 1];
+        if (!quick && (!v->shape.name || strcmp(v->shape.name, name) != 0)) continue;
+        if (v->step == step) return v;
+        if (v->step < step && (!best || v->step > best->step)) best = v;
+    }
+    return best;
+}
 bool trace_adds_uses(const TraceCompute *c) {
     for (int k = 0; k < c->n_inputs; k++)
         if (strcmp(c->inputs[k], c->output) != 0) return false;

@@ -450,6 +450,9 @@ typedef struct Trace {
      * bytes/s of both links; 0: not known */
     double flop_rate, memory_rate, launch, link_rate[2];
     int *param_slot, n_param_slots; /* trace_index: names to 1 + index; NULL: not made */
+    /* trace_index_values: names to 1 + the first value of that name, and from there to the next; of
+     * the first n_valued */
+    int *value_slot, n_value_slots, *value_next, n_valued;
     int n_params, cap_params;
     TraceParam *params;
     int n_modules, cap_modules;
@@ -532,6 +535,11 @@ bool trace_both_ways(const Trace *t);
 int trace_pipe_coord(const Trace *t, int64_t rank);
 /* Makes trace_param quick; once, when all parameters are there. */
 void trace_index(Trace *t);
+/* Makes trace_value quick; once, when all values are there. */
+void trace_index_values(Trace *t);
+/* The value of that name made by that step; failing that, the last one of that name at or before
+ * it; NULL: there is none (or name is NULL). */
+const TraceValue *trace_value(const Trace *t, const char *name, int step);
 /* The first parameter with this name, in the checkpoint or in the plan's scheme; NULL: none (or
  * name is NULL). */
 const TraceParam *trace_param(const Trace *t, const char *name);

@@ -735,6 +735,7 @@ Trace *trace_read(Arena *arena, Diags *d, const char *file, const char *text, si
         bad(&r, "the trace is cut off: its last line, the verdict, is missing");
     if (!r.why) {
         trace_index(r.t);
+        trace_index_values(r.t);
         return r.t;
     }
     diag_error(d, "E0109", ((Loc){arena_strdup(arena, file), line, col}), NULL, "%s", r.why);

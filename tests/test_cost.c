@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "cost/cost.h"
 #include "cost/nccl.h"
+#include "render/furniture/ring.h"
 #include "trace/trace_times.h"
 #include <math.h>
 #include <setjmp.h>
@@ -721,6 +722,43 @@ static void test_rows(void **state) {
     }
 }
 
+/* An exchange takes its largest pair of each round that the storyboard draws. */
+static void test_rounds_are_those_drawn(void **state) {
+    (void)state;
+    for (int n = 2; n <= 6; n += 2) {
+        Arena *a = arena_new();
+        Trace *t = mesh_trace(a, 1, n);
+        const RankGroups all = {.n_in = 1, .in_size = {n}, .in_stride = {1}};
+        TraceCollective *k = collective(t, 1, "all_to_all", "tp", all, 16, -1);
+        k->row_bytes = 8;
+        double to[RING_MAX * RING_MAX], before[RING_MAX * RING_MAX], rows = 0;
+        RingStory s = {.kind = RING_EXCHANGE, .n = n, .n_shown = n, .before = before};
+        for (int i = 0; i < n; i++) {
+            s.shown[i] = i;
+            for (int j = 0; j < n; j++) before[j * n + i] = to[i * n + j] = (i * 7 + j * 5) % 11;
+        }
+        TraceExchange *x = ARENA_PUSH(t->arena, t->exchanges, t->n_exchanges, t->cap_exchanges);
+        *x = (TraceExchange){.step = 1, .size = n, .n_in = n, .n_out = n, .n_sent = n};
+        x->in = x->out = x->sent = x->to = x->from = to;
+        x->n_to = x->n_from = (int64_t)n * n;
+        for (int step = 1; step < n; step++) {
+            Ring g;
+            double largest = 0;
+            ring_frame(&g, &s, step);
+            for (int i = 0; i < n; i++)
+                for (int j = 0; j < n; j++)
+                    if (g.cell[i][j].fresh) largest = fmax(largest, g.cell[i][j].value);
+            rows += largest;
+        }
+        Hardware one = toy; /* node for all */
+        one.gpus_per_node = RING_MAX;
+        cost_simulate(t, &one);
+        assert_int_equal(t->n_events, 1);
+        assert_true(fabs(t->events[0].end - (3 * (n - 1) + rows * 8 * 2)) < 1e-9);
+        arena_free(a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nccl_table),
@@ -728,6 +766,7 @@ int main(void) {
         cmocka_unit_test(test_nccl_machines),
         cmocka_unit_test(test_nccl_times),
         cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_rounds_are_those_drawn),
         cmocka_unit_test(test_all_exposed),
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_only_what_ends_the_wait),

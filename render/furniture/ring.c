@@ -1,6 +1,7 @@
 /* Collectives step by step. See ring.h. Every cell follows from its chunk, its rank and the number
  * of steps. */
 #include "render/furniture/ring.h"
+#include "trace/trace_rows.h"
 #include <math.h>
 #include <string.h>
 
@@ -68,16 +69,10 @@ static RingCell reduced(const RingStory *s, int i, int rank, int t) {
     return c;
 }
 
-/* In which step ranks a and b swap: for powers of two the bits in which they differ, for other even
- * n a round-robin; of an odd n every step has idle ranks in every pairing, and all is shown as the
- * last step. */
+/* In which step ranks a and b swap; of an odd n every step has idle ranks in every pairing, and all
+ * is shown as the last step. */
 static int meeting(int n, int a, int b) {
-    int m = n - 1;
-    if (a == b) return 0;
-    if ((n & m) == 0) return a ^ b;
-    if (n % 2) return m;
-    int round = a == m ? 2 * b : b == m ? 2 * a : a + b;
-    return wrap(round, m) + 1;
+    return n % 2 && a != b ? n - 1 : (int)exchange_round(n, a, b);
 }
 static RingCell exchanged(const RingStory *s, int place, int rank, int t) {
     /* with a shift a rank gets what is meant for another: no pairs swap, all is the last step */

@@ -48,18 +48,19 @@ int64_t cost_rows_sent(const CostRows *c, const TraceCollective *k) {
     int64_t n = groups_size(&k->groups), groups = groups_count(&k->groups);
     double most = 0;
     if (!x || x->size != n || !x->n_to) return -1;
+    Arena *own = arena_new();
     for (int64_t g = 0; g < groups; g++) {
-        double sum = 0;
-        for (int64_t far = 1; far < n; far++) {
-            double largest = 0;
-            for (int64_t i = 0; i < n; i++) {
-                double rows = exchange_pair(x, k, g, i, (i + far) % n).sent;
-                largest = rows > largest ? rows : largest;
+        double sum = 0, *largest = ARENA_ARRAY(own, double, n); /* of a round */
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < n; j++) {
+                const int64_t round = exchange_round(n, i, j);
+                const double rows = round ? exchange_pair(x, k, g, i, j).sent : 0;
+                largest[round] = rows > largest[round] ? rows : largest[round];
             }
-            sum += largest;
-        }
+        for (int64_t i = 1; i < n; i++) sum += largest[i];
         most = sum > most ? sum : most;
     }
+    arena_free(own);
     return (int64_t)most * k->row_bytes;
 }
 const char *cost_rows_line(const CostRows *c, Arena *arena) {

@@ -21,8 +21,8 @@ typedef struct RowLoad {
 /* False: its operands have no rows. Without a run rows are those expected. */
 bool cost_rows_of(const CostRows *c, const TraceCompute *k, const RankSet *ranks, RowLoad *out);
 /* Bytes that a collective of rows puts on the busiest link: pairwise, in as many rounds as there
- * are other members, each as long as its largest pair (of one round all ranks send to the member
- * that is as far away). -1: they are not known, or it moves no rows. */
+ * are other members (exchange_round()), each as long as its largest pair. -1: they are not known,
+ * or it moves no rows. */
 int64_t cost_rows_sent(const CostRows *c, const TraceCollective *k);
 /* "; rows of experts: ..." for the line that says what times are made from; "" without rows. */
 const char *cost_rows_line(const CostRows *c, Arena *arena);

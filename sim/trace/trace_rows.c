@@ -75,6 +75,13 @@ TracePair exchange_pair(const TraceExchange *x, const TraceCollective *c, int64_
     if (!known || a < 0 || b < 0) return (TracePair){-1, -1};
     return (TracePair){x->to[a * size + to], x->from[b * size + from]};
 }
+int64_t exchange_round(int64_t n, int64_t from, int64_t to) {
+    const int64_t m = n - 1; /* the rounds; of a round-robin the member that stands still */
+    if (from == to) return 0;
+    if ((n & m) == 0) return from ^ to;
+    if (n % 2) return (to - from + n) % n;
+    return (from == m ? 2 * to : to == m ? 2 * from : from + to) % m + 1;
+}
 
 /* ---- what became of a layer's rows ---- */
 /* How many ranks have the same block of a value: those that differ along axes that do not cut it.

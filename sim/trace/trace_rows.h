@@ -44,6 +44,11 @@ typedef struct TracePair {
 } TracePair;
 TracePair exchange_pair(const TraceExchange *x, const TraceCollective *c, int64_t group,
                         int64_t from, int64_t to);
+/* In which round of an all-to-all of n members `from` sends to `to`: 1 to n - 1, 0 to itself. Pairs
+ * swap, for powers of two by the bits in which they differ, for other even n in a round-robin; of
+ * an odd n each sends to the member that is as far on. Both the model of time and the storyboard
+ * have it from here. */
+int64_t exchange_round(int64_t n, int64_t from, int64_t to);
 
 /* What became of the rows of one layer's experts in a run. Copies of a token count once. */
 typedef struct TraceDispatch {

@@ -176,15 +176,31 @@ static const char *module_of(const Trace *t, const TimeEvent *x) {
     const TraceParam *p = x->coll && !x->coll->n_with ? trace_param(t, x->coll->subject.of) : NULL;
     return p ? p->module : x->coll && !x->coll->n_with ? x->coll->module : NULL;
 }
-/* A collective that a line cuts has an arrow's head at that end, where its own name leaves room. */
-static void draw_cut(TimePen *p, const Stave *v, const TimeEvent *x, Area at, double text) {
+/* A collective that a line cuts has an arrow's head at that end, where its own name leaves room.
+ * Returns how far the name gives way to it. */
+static double draw_cut(TimePen *p, const Stave *v, const TimeEvent *x, Area at, double text) {
     enum { HEAD = 8, CLEAR = 3 };
     const double eps = 1e-9 * (v->l->end - v->l->start), mid = at.y + at.h / 2;
-    if (at.w < 2 * (HEAD + CLEAR) || (text > 0 && at.w < text + 2 * (HEAD + 2 * CLEAR))) return;
     const bool before = stave_works_from(x)<v->l->start - eps, after = x->e->end> v->l->end + eps;
+    const int heads = before + after;
+    const double least = text > 0 ? text + heads * HEAD + 2 * CLEAR : 2 * (HEAD + CLEAR);
+    if (!heads || at.w < least) return 0;
     if (before) figure_goes_on(p->s, (Pt){at.x + HEAD, mid});
     if (after) figure_goes_on(p->s, (Pt){at.x + at.w - 2, mid});
-    if (before || after) p->legend |= 1u << LEGEND_GOES_ON;
+    p->legend |= 1u << LEGEND_GOES_ON;
+    if (heads == 2 || at.w >= text + 2 * (HEAD + CLEAR)) return 0;
+    return before ? HEAD / 2.0 : -HEAD / 2.0;
+}
+/* What stands in an event, its middle at at.x: off the hatch, which begins at `hatch`, and off
+ * nothing else: its fill says what waits. */
+static void draw_name(TimePen *p, const char *text, Pt at, double h, double hatch, bool coll) {
+    const TextLook look = {ALIGN_MIDDLE, 12, coll ? REGULAR : MEDIUM, ROLE_INK};
+    const double w = scene_width(p->s, 12, look.weight, text), from = fmax(at.x - w / 2 - 3, hatch),
+                 to = at.x + w / 2 + 3;
+    if (to > from)
+        scene_rect(p->s, (Area){from, at.y + 2, to - from, h - 4}, 0,
+                   (Look){ROLE_COLL, ROLE_NONE, 0});
+    scene_text(p->s, at.x, at.y + h / 2 + 4.3, look, text);
 }
 static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
     int lane = timeline_lane(v->t, x->e);
@@ -212,18 +228,10 @@ static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
         if (wrong_number(p->wrong, x->e->step))
             wrong_border(scene_rect(p->s, at, 0, (Look){ROLE_NONE, ROLE_FAIL, 3}), &p->legend);
     }
-    if (works && coll) draw_cut(p, v, x, at, text ? scene_width(p->s, 12, REGULAR, text) : 0);
+    const double aside =
+        works && coll ? draw_cut(p, v, x, at, text ? scene_width(p->s, 12, REGULAR, text) : 0) : 0;
     if (x->unlike) figure_unlike(p->s, (Pt){a, y + h + 1}, at.w, &p->legend);
-    if (text) {
-        double w = scene_width(p->s, 12, coll ? REGULAR : MEDIUM, text), mid = (a + b) / 2;
-        const double from = fmax(mid - w / 2 - 3, stops), to = mid + w / 2 + 3;
-        if (exposed &&
-            to > from) /* off the hatch, and off nothing else: its fill says what waits */
-            scene_rect(p->s, (Area){from, y + 2, to - from, h - 4}, 0,
-                       (Look){ROLE_COLL, ROLE_NONE, 0});
-        scene_text(p->s, mid, y + h / 2 + 4.3,
-                   (TextLook){ALIGN_MIDDLE, 12, coll ? REGULAR : MEDIUM, ROLE_INK}, text);
-    }
+    if (text) draw_name(p, text, (Pt){(a + b) / 2 + aside, y}, h, exposed ? stops : INFINITY, coll);
     scene_end(p->s);
 }
 

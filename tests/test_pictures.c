@@ -1101,6 +1101,10 @@ static void texts_of_two_plans_face(void **state) {
                         "B     holds [0:2]\nB wv    2 KiB\n  wk    2 KiB\n\n  end\n");
     assert_string_equal(facing_text(a, "a | \n", "a | \n"), "  a | \n");
     assert_string_equal(facing_text(a, "", "only\n"), "B only\n");
+    /* a rank faces the same rank, not the next that the other has */
+    assert_string_equal(
+        facing_text(a, "ring\n    rank 1   9\n    rank 2   8\n", "ring\n    rank 2   7\n"),
+        "  ring\nA     rank 1   9\nA     rank 2   8\nB     rank 2   7\n");
     arena_free(a);
 }
 /* The shards of a ring say whose block each rank has at each turn, as the hops move it. */
@@ -1112,10 +1116,12 @@ static void shards_show_the_ring(void **state) {
     Scene *page[32];
     assert_int_equal(render_pages(r.t, r.d, &o, a, page), 1);
     const Scene *s = page[0];
-    int seen = 0;
+    int seen = 0, heads = 0;
     for (int i = 0; i < s->n_marks; i++) {
         const Mark *m = &s->marks[i];
         int turn, place, block = -1;
+        heads +=
+            m->kind == MARK_POLY && m->group >= 0 && !strncmp(s->groups[m->group].id, "hop-", 4);
         if (m->kind != MARK_TEXT || m->group < 0 || strcmp(s->groups[m->group].what, "ring"))
             continue;
         assert_int_equal(sscanf(s->groups[m->group].id, "ring-%d-%d", &turn, &place), 2);
@@ -1124,6 +1130,36 @@ static void shards_show_the_ring(void **state) {
         seen++;
     }
     assert_int_equal(seen, 16);
+    assert_int_equal(heads, 3 * (4 + 1)); /* the last's goes out below, and comes in above */
+    arena_free(a);
+}
+/* A collective that a line of the timeline cuts says so at both ends, however narrow its name
+ * leaves them: its name stands clear of the heads. */
+static void cut_collectives_go_on(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const PlanRun r = shipped(a, "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
+                              &(PipelineOptions){.events = true});
+    RenderOptions o = view("timeline");
+    Scene *page[32];
+    assert_int_equal(render_pages(r.t, r.d, &o, a, page), 1);
+    const Scene *s = page[0];
+    int heads = 0, named = 0;
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *m = &s->marks[i];
+        if (m->group < 0 || strcmp(s->groups[m->group].what, "collective")) continue;
+        heads += m->kind == MARK_POLY && m->n == 3;
+        if (m->kind != MARK_TEXT || strcmp(m->run[0].s, "AR dw2")) continue;
+        named++;
+        for (int k = 0; k < s->n_marks; k++) {
+            const Mark *h = &s->marks[k];
+            if (h->group != m->group || h->kind != MARK_POLY || h->n != 3) continue;
+            const Box text = scene_box(m), head = scene_box(h);
+            assert_true(text.x0 >= head.x1 + 2 || head.x0 >= text.x1 + 2);
+        }
+    }
+    assert_int_equal(named, 2);
+    assert_int_equal(heads, 4); /* AR dw2 and AR d norm, out of one line and into the next */
     arena_free(a);
 }
 
@@ -1822,6 +1858,11 @@ static void sentences_end(void **state) {
         arena_free(a);
     }
 }
+static int clean_up(void **state) {
+    (void)state;
+    render_cleanup();
+    return 0;
+}
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
                                        cmocka_unit_test(sentences_end),
@@ -1863,6 +1904,7 @@ int main(void) {
                                        cmocka_unit_test(shards_of_two_plans_face),
                                        cmocka_unit_test(texts_of_two_plans_face),
                                        cmocka_unit_test(shards_show_the_ring),
+                                       cmocka_unit_test(cut_collectives_go_on),
                                        cmocka_unit_test(ways_are_what_plans_take),
                                        cmocka_unit_test(ways_peak_where_activations_do),
                                        cmocka_unit_test(slides_name_no_options),
@@ -1878,7 +1920,5 @@ int main(void) {
                                        cmocka_unit_test(the_legend_tells_groups_and_messages),
                                        cmocka_unit_test(wrong_sums_show_their_terms),
                                        cmocka_unit_test(values_are_called_by_modules)};
-    int rc = cmocka_run_group_tests(tests, NULL, NULL);
-    render_cleanup();
-    return rc;
+    return cmocka_run_group_tests(tests, NULL, clean_up);
 }

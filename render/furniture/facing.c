@@ -15,10 +15,12 @@ typedef struct {
     bool boxed;   /* a line of a box, which stays with its others */
 } Line;
 
-/* What stands before the first gap of two blanks; of a line under another its first word. */
+/* What stands before the first gap of two blanks; of a line under another its first word, with its
+ * number ("rank 2"). */
 static int key_of(const char *s) {
     const size_t indent = strspn(s, " ");
     const char *gap = indent ? strchr(s + indent, ' ') : strstr(s, "  ");
+    if (indent && gap) gap += strspn(gap + 1, "0123456789") ? 1 + strspn(gap + 1, "0123456789") : 0;
     return (int)(gap ? (size_t)(gap - s) : strlen(s));
 }
 static Line *lines_of(Arena *arena, const char *text, int *n) {

@@ -100,16 +100,19 @@ static void draw_cell(ShardPen *p, const Ring *r, int turn, int k, Area at) {
                 (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT + tone}, "%d", block);
     scene_end(p->s);
 }
-/* The hop of a block from place k to the next; the last one's goes out below, to the first. */
+/* The hop of a block from place k to the next; the last one's goes out below, and comes in above
+ * the first. */
 static void draw_hop(ShardPen *p, const Ring *r, int turn, int k, Area from, double pitch) {
     const bool last = k + 1 == r->n;
     const Pt a = {from.x + from.w + 2, from.y + from.h / 2}, b = {a.x + HOP_GAP - 4, a.y + pitch},
              out = {a.x + HOP_GAP / 2.0 - 2, a.y + pitch / 2 + 1};
-    const Pt pt[2] = {a, last ? out : b};
+    const Pt pt[2] = {a, last ? out : b},
+             in[2] = {{out.x, out.y - pitch * r->n}, {b.x, b.y - pitch * r->n}};
     scene_begin(p->s, "edge", arena_printf(p->c->arena, "hop-%d-%d", turn, k),
                 arena_printf(p->c->arena, "rank %lld to rank %lld", (long long)r->rank[k],
                              (long long)r->rank[(k + 1) % r->n]));
     scene_arrow(p->s, pt, 2, (ArrowLook){ROLE_COLL_LINE, 1.25, false, false}, -1);
+    if (last) scene_arrow(p->s, in, 2, (ArrowLook){ROLE_COLL_LINE, 1.25, false, false}, -1);
     scene_end(p->s);
 }
 /* The heading, and behind or under it how to read the table; returns the y of its first line. */

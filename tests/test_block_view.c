@@ -1320,8 +1320,9 @@ static void block_of_a_stage(void **state) {
         assert_int_equal(times_said(text, "|Receive|"), from + to);
         /* each message has its shape at the rank's side, the gradient that comes as well */
         assert_int_equal(times_said(text, "[1, 16, 128]   8 KiB|"), to ? 16 : 18);
-        assert_non_null(strstr(text, to ? "|Sent per rank: forward pp 8 KiB in 1 message; backward "
-                                        : "|Sent per rank: forward pp nothing; backward "));
+        assert_non_null(
+            strstr(text, arena_printf(g->a, "|Sent by rank %lld: forward pp %s; backward ",
+                                      (long long)o.rank, to ? "8 KiB in 1 message" : "nothing")));
         assert_non_null(strstr(text, !from ? "; backward pp nothing."
                                      : to  ? "; backward pp 8 KiB in 1."
                                            : "; backward pp 8 KiB in 1 message."));
@@ -1331,7 +1332,7 @@ static void block_of_a_stage(void **state) {
     const char *slide = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
     assert_non_null(strstr(slide, "Attention, from another stage: in the layer nothing is sent|"));
     assert_int_equal(times_said(slide, "|Receive|") + times_said(slide, "|Send|"), 2);
-    assert_non_null(strstr(slide, "|Sent per rank: forward nothing, backward 8 KiB.|"));
+    assert_non_null(strstr(slide, "|Sent by rank 1: forward nothing, backward 8 KiB.|"));
     o.page = 2;
     assert_non_null(strstr(all_words(g->a, draw(g, t, &o, FORMAT_SVG)),
                            "MLP, to another stage: in the layer nothing is sent|"));

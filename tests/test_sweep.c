@@ -126,7 +126,8 @@ static void batches_are_plans(void **state) {
     assert_int_equal(s.at[0].batch, 2); /* one for each of dp: with 1 a rank has nothing */
     assert_true(s.fits > 0 && s.fits < s.n);
     says(sweep_title(&s),
-         arena_printf(a, "Fits up to batch %lld;", (long long)s.at[s.fits - 1].batch));
+         arena_printf(a, "Fits at batch %lld, not at batch %lld;",
+                      (long long)s.at[s.fits - 1].batch, (long long)s.at[s.fits].batch));
     arena_free(a);
 }
 /* Long numbers stand in groups of three: in the title and under the bars. */
@@ -143,7 +144,7 @@ static void long_numbers_are_grouped(void **state) {
     assert_true(fits >= 10000 && fits < 1000000);
     const char *number =
         arena_printf(a, "%lld,%03lld", (long long)fits / 1000, (long long)fits % 1000);
-    says(sweep_title(&s), arena_printf(a, "Fits up to batch %s;", number));
+    says(sweep_title(&s), arena_printf(a, "Fits at batch %s, not at batch ", number));
     assert_string_equal(sweep_number(a, fits), number);
     assert_string_equal(sweep_number(a, 8192), "8192");
     assert_string_equal(sweep_number(a, 4194304), "4,194,304");

@@ -84,8 +84,7 @@ static void check_overview(Arena *a, const Trace *t, const char *path) {
                                    : arena_printf(a, "%snothing%s", of, in);
             says(picture_fact(page[0]), path, fact);
             long long count = 0, more;
-            for (const char *at = strstr(page_words(a, page[0], NULL), "Sent per rank"); at && *at;
-                 at++)
+            for (const char *at = strstr(page_words(a, page[0], NULL), "Sent "); at && *at; at++)
                 if ((!strncmp(at, " in ", 4) && sscanf(at, " in %lld", &more) == 1) ||
                     (!strncmp(at, " and ", 5) && sscanf(at, " and %lld message", &more) == 1))
                     count += more;

@@ -104,7 +104,7 @@ const char *block_totals(const BlockGraph *g, int first, int strips) {
     if (why) str_addf(&s, "Likely cause: %s. ", words_symbol(a, why));
     if (n == 0) str_add(&s, "Nothing of what is drawn is sent.");
     else
-        str_addf(&s, "Sent per rank in one %s%s: ", phase_text(g->pass),
+        str_addf(&s, "%s in one %s%s: ", words_sent_by(a, g->t, g->rank), phase_text(g->pass),
                  drawn == count.count ? "" : ", all that is drawn");
     for (int i = 0; i < n; i++)
         str_addf(&s, "%s%s %s", i ? ", " : "", words_axis_list(a, g->t, t[i].axis),

@@ -151,6 +151,10 @@ const char *words_data(Arena *a, const Trace *t) {
     return s.s;
 }
 
+const char *words_sent_by(Arena *a, const Trace *t, int64_t rank) {
+    return t->n_classes > 1 ? arena_printf(a, "Sent by rank %lld", (long long)rank)
+                            : "Sent per rank";
+}
 const char *words_class(Arena *a, const Trace *t, int64_t rank) {
     for (int i = 0; i < t->n_classes; i++) {
         if (!rankset_has(&t->classes[i], rank)) continue;

@@ -38,6 +38,8 @@ const char *words_order(Arena *a, const Trace *t);
 const char *words_data(Arena *a, const Trace *t);
 /* "widths ÷16" of a plan that shrinks its model; "". */
 const char *words_shrink(Arena *a, const Trace *t);
+/* "Sent per rank"; where ranks differ "Sent by rank 0". */
+const char *words_sent_by(Arena *a, const Trace *t, int64_t rank);
 /* "identical on 8 of 8 ranks", "the other 3 ranks differ": the rank class of the rank. */
 const char *words_class(Arena *a, const Trace *t, int64_t rank);
 /* "Llama-3-8B" from "llama3-8b"; the text itself if it is not a known way of writing. */

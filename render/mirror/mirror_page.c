@@ -245,7 +245,8 @@ const char *mirror_totals(const Mirror *m, int first, int n, bool brief) {
         rows |= words_expected(use, used);
         for (int i = 0; i < k; i++) words_add_total(&all, &t[i], 1);
         const char *name = of == OF_FORWARD && of_loss(use, used) ? "forward and loss" : word[of];
-        if (k) str_addf(&s, "%s%s", s.n ? (brief ? ", " : "; ") : "Sent per rank: ", name);
+        if (k && !s.n) str_addf(&s, "%s: %s", words_sent_by(a, m->g->t, m->g->rank), name);
+        else if (k) str_addf(&s, "%s%s", brief ? ", " : "; ", name);
         if (k && brief) str_addf(&s, " %s", all.count ? bytes_text(all.bytes, a) : "nothing");
         for (int i = 0; i < k && !brief; i++) {
             str_addf(&s, "%s %s %s", i ? "," : "", words_axis_list(a, m->g->t, t[i].axis),

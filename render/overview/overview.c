@@ -533,7 +533,7 @@ static const char *gathered_again(const Overview *o) {
 const char *overview_sent(const Overview *o) {
     Arena *a = o->c->arena;
     Str s = str_new(a);
-    const char *start = arena_printf(a, "Sent per rank%s: ", expected(o));
+    const char *start = arena_printf(a, "%s%s: ", words_sent_by(a, o->c->t, o->rank), expected(o));
     Total last;
     const Total *said = NULL;
     for (int k = 0; k < SEND_KINDS; k++) {

@@ -139,6 +139,7 @@ static Table table_of(ShardPen *p, const Ring *r) {
     for (int k = 0; k < r->n; k++)
         label = fmax(label, scene_width(p->s, 12, REGULAR, tokens(p, r, k)));
     Table t = {.gap = HOP_GAP, .h = r->n > 8 ? 18 : 22, .tokens = true};
+    if (p->preset == PRESET_SLIDE && r->n <= 4) t.h = r->n <= 2 ? 48 : 34; /* it may have its own */
     for (int turn = 0; turn < 3 && t.w < NARROW; turn++) {
         t.gap = turn ? CLOSE : HOP_GAP;
         t.tokens = turn < 2;

@@ -102,7 +102,8 @@ static const char *batch_title(const Sweep *s) {
                             batch_name(s, 0), needs(s), too_much(s, 0));
     if (s->fits == s->n)
         return arena_printf(a, "fits up to %s, the largest that was tried", batch_name(s, last));
-    return arena_printf(a, "fits up to %s", batch_name(s, s->fits - 1));
+    return arena_printf(a, "fits at %s, not at %s", batch_name(s, s->fits - 1),
+                        batch_name(s, s->fits));
 }
 const char *sweep_title(const Sweep *s) {
     const char *more = sweep_fastest(s);

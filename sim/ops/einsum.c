@@ -347,6 +347,12 @@ static bool sums(const Rule *r) {
             if (rule_find_out(r, r->in[op][i]) < 0) return true;
     return false;
 }
+/* Is each row of the result made of the operands' rows alone, none of which is looked for? */
+static bool row_by_row(const Rule *r) {
+    bool all = r->listed[RULE_MAX_IN] != 0;
+    for (int op = 0; op < r->nin; op++) all &= r->listed[op] != 0;
+    return all;
+}
 /* Do the outer letters of the result come from one operand alone, and the inner ones from the
  * other, each in its order? Then *outer is that operand, and the first *split letters are outer. */
 static bool apart(const Rule *r, int *outer, int *split) {
@@ -401,7 +407,8 @@ void op_bound_contraction(const OpBound *b) {
     bool rows = rule_listed(c->rule) != 0;
     double k = terms(c);
     double tiny = (k + 1) * least_of(b->u);
-    if (!rows && !sums(c->rule)) { /* the result has its one term's magnitude itself */
+    if ((!rows || row_by_row(c->rule)) && !sums(c->rule)) {
+        /* the result has its one term's magnitude itself; norms would be as large as operands */
         ScaleJob j = {b->bound, b->prob,      gamma_n(2, b->u), gamma_prob(2, b->u),
                       tiny,     b->call.out.p};
         pool_pieces(c->pool, tensor_count(&c->out), scale_bounds, &j);

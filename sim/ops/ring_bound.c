@@ -159,6 +159,15 @@ static void put(Head *h, const RingHead *at, int64_t width) {
 static void clear(Head *h, int64_t n) {
     for (int64_t i = 0; i < n; i++) h->sum[i] = h->low[i] = 0x1p-140;
 }
+/* Of the blocks of queries the one that meets most: where the call is of all ranks together, what
+ * one of them holds, and not the square of the sequence. */
+static int64_t largest_block(const OpCall *c, int64_t b) {
+    RingPart r;
+    int64_t most = 0;
+    for (ring_open(c, b, &r); ring_next(c, &r);)
+        if (r.nt * r.ns > most) most = r.nt * r.ns;
+    return most;
+}
 static void bound_head(void *arg, int64_t i) { /* one (b, k) and its query heads */
     const OpBound *b = arg;
     const OpCall *c = &b->call;
@@ -166,10 +175,10 @@ static void bound_head(void *arg, int64_t i) { /* one (b, k) and its query heads
     RingHead at = {.b = i / c->in[1].n[2], .k = i % c->in[1].n[2]};
     int64_t T = c->in[0].n[1], S = c->in[1].n[1], rows = T > S ? T : S, w = c->out.n[c->out.nd - 1];
     ring_room(c, &h.m);
-    int64_t wide = h.m.p > h.m.d ? h.m.p : h.m.d;
-    double *room = base_malloc(base_mul((size_t)(4 * T * S + 4 * rows * wide + 1), 8));
-    h.p = room, h.x = h.p + T * S, h.hi = h.x + T * S, h.lo = h.hi + T * S;
-    h.sum = h.lo + T * S, h.low = h.sum + rows * wide, h.ab = h.low + rows * wide;
+    int64_t wide = h.m.p > h.m.d ? h.m.p : h.m.d, met = largest_block(c, at.b);
+    double *room = base_malloc(base_mul((size_t)(4 * met + 4 * rows * wide + 1), 8));
+    h.p = room, h.x = h.p + met, h.hi = h.x + met, h.lo = h.hi + met;
+    h.sum = h.lo + met, h.low = h.sum + rows * wide, h.ab = h.low + rows * wide;
     for (ring_open(c, at.b, &h.r); ring_next(c, &h.r);) {
         ring_take_keys(c, &at, &h.r, &h.m);
         clear(&h, rows * w);

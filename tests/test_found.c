@@ -279,6 +279,28 @@ static void test_recipes_of_heads_alone(void **state) {
     assert_true(run_has(&r, "E0402"));
     arena_free(a);
 }
+/* Ids enter no layer: no layer's line is named as what cuts them, and the help, obeyed, mends it.
+ */
+static void test_mislabeled_ids(void **state) {
+    (void)state;
+    const char *head = "model: {preset: llama3-8b, layers: 1, shrink: 64, parts: [embedding, "
+                       "blocks]}\ndata: {batch: 2, sequence: 16}\nmesh: {dp: 2}\nnames: "
+                       "torchtitan\nplan:\n"
+                       "  tok_embeddings: {style: rowwise, axis: dp, output: shard(0)%s}\n";
+    const char *how = "input: shard(0), desired_input: replicate";
+    Arena *a = arena_new();
+    PlanRun r = plan_run(a, "found.yaml", arena_printf(a, head, ""), false);
+    const Diag *g = NULL;
+    for (int k = 0; k < r.d->n; k++)
+        if (!strcmp(r.d->item[k].code, "E0402")) g = &r.d->item[k];
+    assert_non_null(g);
+    assert_null(strstr(g->message, "w2"));
+    assert_null(strstr(g->hint, "w2"));
+    assert_non_null(strstr(g->hint, how));
+    r = plan_run(a, "found.yaml", arena_printf(a, head, arena_printf(a, ", %s", how)), true);
+    run_must_be(&r, "equivalent");
+    arena_free(a);
+}
 /* One missing idea mislabels many modules: one finding, with who leaves the value so, and a help
  * that mends it when it is followed. Expectations about an invalid plan's shapes are no findings.
  */
@@ -376,6 +398,7 @@ int main(void) {
                                        cmocka_unit_test(test_recipes_of_blocks_alone),
                                        cmocka_unit_test(test_recipes_of_heads_alone),
                                        cmocka_unit_test(test_mislabels),
+                                       cmocka_unit_test(test_mislabeled_ids),
                                        cmocka_unit_test(test_rows_over_stages)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

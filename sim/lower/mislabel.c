@@ -89,7 +89,7 @@ static int leaves(const Program *p, int tensor) {
     return speaks >= 0 ? speaks : plain >= 0 ? plain : named;
 }
 /* The module that leaves the value so, through sums, norms and factors; for what enters the first
- * layer the one whose result leaves the last. -1: none. */
+ * layer the one whose result leaves the last. -1: none, as of ids. */
 static int maker(const Program *p, const Mislabel *m) {
     bool stream = true;
     for (int t = m->tensor; t >= 0;) {
@@ -99,7 +99,7 @@ static int maker(const Program *p, const Mislabel *m) {
             t = before_it(p, m, t);
             continue;
         }
-        if (!stream || p->assign->plan->block_input.set) return -1;
+        if (!stream || p->graph->t[t].is_int || p->assign->plan->block_input.set) return -1;
         by = assign_stream_module(p->assign);
         if (by >= 0) return by;
         stream = false, t = last_branch(p);

@@ -107,8 +107,9 @@ static bool refuse_memory(Run *r, const MemoryNeed *need, const MemoryRoom *room
     else if (mlp) hint = arena_printf(r->arena, "use smaller sizes or fewer rows; %s", rest);
     else hint = arena_printf(r->arena, "%s; %s", smaller_text(r, room->bytes, wider), rest);
     diag_error(r->d, "E0701", steps ? p->optimizer.steps_loc : fit_cause(r, false), hint,
-               "executing this plan needs %s, there are %s: %s", need_text(need, r->arena),
-               bytes_text(room->bytes, r->arena), room->what);
+               "executing this plan needs %s, there are %s%s: %s", need_text(need, r->arena),
+               bytes_text(room->bytes, r->arena),
+               need->peak <= room->bytes ? ", a sixteenth of which is left alone" : "", room->what);
     return false;
 }
 /* A device with memory of its own holds ranks' values; all else is the host's. */

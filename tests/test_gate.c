@@ -554,7 +554,7 @@ static void test_numbers_expected(void **state) {
                             "mesh: {tp: 2}\nplan: {net1: colwise, net2: rowwise}\n"
                             "expect: {local_shapes: {net1: [5, 5]}}\n"),
               NULL, NULL);
-    has(&e, 1, "", "[5, 5] on ranks 0, [5, 4] on ranks 1, not [5, 5]");
+    has(&e, 1, "", "[5, 5] on rank 0, [5, 4] on rank 1, not [5, 5]");
     unlink(in("p.yaml"));
 }
 /* With several micro-batches the key means something, and nothing is noted. */

@@ -220,6 +220,9 @@ const Term cli_terms[] = {
      "step; held: it was here before; sent next: it goes on in the next step; stale: it was sent "
      "on and is not read any more; complete: all terms of its sum are in; computed before: what "
      "attention has done already; swapped next, in its place: of an all-to-all."},
+    {"goes on in the next line", TERM_WORD, NULL,
+     "an arrow's head at the end of a bar of a timeline: what the bar does is not over, the next "
+     "line begins with the rest of it."},
     {"chunk", TERM_WORD, "chunks stale",
      "of a collective: the part of the buffer that a rank sends at once, one of as many as there "
      "are ranks; a copy that was sent on is stale. Of a schedule: one of the stages that a rank "

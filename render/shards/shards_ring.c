@@ -8,8 +8,7 @@ enum { MOST = 16, MOST_VALUES = 8, HOP_GAP = 34, CLOSE = 3, NARROW = 30, RANK_WI
 
 /* A ring as its hops say. */
 typedef struct {
-    const char *axis; /* as the plan names the group */
-    const char *axes;
+    const char *axis;   /* as the plan names the group */
     int n, turns;       /* ranks of the group; hops and the start */
     int64_t rank[MOST]; /* those of the pen's rank's group, in the order of the ring */
     int n_value;        /* what travels: as it lies before its first hop */
@@ -23,10 +22,10 @@ static bool is_hop(const ShardPen *p, const TraceCollective *c) {
     return w && w->ahead && phase_or_forward(c->pass) == PHASE_FORWARD &&
            (p->layer < 0 || c->layer == p->layer) && words_group_of(&c->groups, p->rank) >= 0;
 }
-/* The rank's place in the ring. */
+/* The ranks of the pen's rank's group. */
 static void find_ranks(const ShardPen *p, const TraceCollective *c, Ring *r) {
     const int64_t group = words_group_of(&c->groups, p->rank);
-    r->axis = c->axis, r->axes = c->axes;
+    r->axis = c->axis;
     r->n = (int)groups_size(&c->groups);
     for (int k = 0; k < r->n; k++) r->rank[k] = groups_member(&c->groups, group, k);
 }

@@ -181,7 +181,8 @@ static const char *module_of(const Trace *t, const TimeEvent *x) {
 static double draw_cut(TimePen *p, const Stave *v, const TimeEvent *x, Area at, double text) {
     enum { HEAD = 8, CLEAR = 3 };
     const double eps = 1e-9 * (v->l->end - v->l->start), mid = at.y + at.h / 2;
-    const bool before = stave_works_from(x)<v->l->start - eps, after = x->e->end> v->l->end + eps;
+    const bool before = stave_works_from(x) + eps < v->l->start;
+    const bool after = x->e->end - eps > v->l->end;
     const int heads = before + after;
     const double least = text > 0 ? text + heads * HEAD + 2 * CLEAR : 2 * (HEAD + CLEAR);
     if (!heads || at.w < least) return 0;

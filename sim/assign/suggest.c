@@ -182,34 +182,33 @@ static const char *of_packed(const Search *s) {
     return NULL;
 }
 /* Names of families that this model is not of, by what torchtitan calls the modules that do the
- * same. */
+ * same, and the part of a layer that those are in. */
 static const struct {
-    const char *theirs, *whose, *in; /* in: a component before it begins so; NULL: in any */
-    const char *leaf[4];
+    const char *theirs, *whose, *part, *leaf[4];
+    bool both; /* the other part has one of that name too: what stands before it tells */
 } of_families[] = {
-    {"c_attn", "GPT-2", NULL, {"wq", "wk", "wv", "wqkv"}},
-    {"c_proj", "GPT-2", "attention", {"wo"}},
-    {"c_proj", "GPT-2", "feed_forward", {"w2"}},
-    {"c_fc", "GPT-2", NULL, {"w1", "w3", "w13"}},
-    {"query_key_value", "GPT-NeoX", NULL, {"wq", "wk", "wv", "wqkv"}},
-    {"dense", "GPT-NeoX", NULL, {"wo"}},
-    {"dense_h_to_4h", "GPT-NeoX", NULL, {"w1", "w3", "w13"}},
-    {"dense_4h_to_h", "GPT-NeoX", NULL, {"w2"}},
-    {"Wqkv", "MPT", NULL, {"wq", "wk", "wv", "wqkv"}},
-    {"in_proj", "nn.MultiheadAttention", NULL, {"wq", "wk", "wv", "wqkv"}},
-    {"out_proj", "nn.MultiheadAttention", NULL, {"wo"}},
-    {"linear1", "nn.TransformerEncoderLayer", NULL, {"w1", "w3", "w13"}},
-    {"linear2", "nn.TransformerEncoderLayer", NULL, {"w2"}},
-    {"fc1", "OPT", NULL, {"w1", "w3", "w13"}},
-    {"fc2", "OPT", NULL, {"w2"}},
+    {"c_attn", "GPT-2", "attention", {"wq", "wk", "wv", "wqkv"}, false},
+    {"c_proj", "GPT-2", "attention", {"wo"}, true},
+    {"c_proj", "GPT-2", "feed_forward", {"w2"}, true},
+    {"c_fc", "GPT-2", "feed_forward", {"w1", "w3", "w13"}, false},
+    {"query_key_value", "GPT-NeoX", "attention", {"wq", "wk", "wv", "wqkv"}, false},
+    {"dense", "GPT-NeoX", "attention", {"wo"}, false},
+    {"dense_h_to_4h", "GPT-NeoX", "feed_forward", {"w1", "w3", "w13"}, false},
+    {"dense_4h_to_h", "GPT-NeoX", "feed_forward", {"w2"}, false},
+    {"Wqkv", "MPT", "attention", {"wq", "wk", "wv", "wqkv"}, false},
+    {"in_proj", "nn.MultiheadAttention", "attention", {"wq", "wk", "wv", "wqkv"}, false},
+    {"out_proj", "nn.MultiheadAttention", "attention", {"wo"}, false},
+    {"linear1", "nn.TransformerEncoderLayer", "feed_forward", {"w1", "w3", "w13"}, false},
+    {"linear2", "nn.TransformerEncoderLayer", "feed_forward", {"w2"}, false},
+    {"fc1", "OPT", "feed_forward", {"w1", "w3", "w13"}, false},
+    {"fc2", "OPT", "feed_forward", {"w2"}, false},
 };
-/* Does the pattern say that it is in attention, or in the feed-forward part? The other is not
- * meant then. */
-static bool is_elsewhere(const char *pattern, const char *in) {
+/* Does the pattern say that it is in the other one of attention and the feed-forward part? */
+static bool is_elsewhere(const char *pattern, const char *part) {
     const bool att = strstr(pattern, "att"), mlp = strstr(pattern, "mlp") ||
                                                    strstr(pattern, "feed_forward") ||
                                                    strstr(pattern, "ffn");
-    return in && att != mlp && (*in == 'a') != att;
+    return att != mlp && !strcmp(part, "attention") != att;
 }
 /* The modules that torchtitan calls so, in layers, as a list. */
 static void add_modules(const Search *s, const char *leaf, const char *in, Str *all) {
@@ -229,14 +228,12 @@ static const char *of_other_family(const Search *s) {
     const char *leaf = leaf_of(s->pattern), *whose = NULL;
     Str all = str_new(s->a->arena);
     for (size_t i = 0; i < sizeof of_families / sizeof *of_families; i++) {
-        if (strcmp(of_families[i].theirs, leaf) || is_elsewhere(s->pattern, of_families[i].in))
-            continue;
+        const char *part = of_families[i].part;
+        if (strcmp(of_families[i].theirs, leaf)) continue;
+        if (of_families[i].both && is_elsewhere(s->pattern, part)) continue;
         whose = of_families[i].whose;
-        for (int k = 0; k < 4 && of_families[i].leaf[k]; k++) {
-            const char *name = of_families[i].leaf[k];
-            const bool attention = name[1] > '9'; /* wq, wo; w1 is a feed-forward module's */
-            add_modules(s, name, attention ? "attention." : "feed_forward.", &all);
-        }
+        for (int k = 0; k < 4 && of_families[i].leaf[k]; k++)
+            add_modules(s, of_families[i].leaf[k], part, &all);
     }
     if (!all.n) return NULL;
     return arena_printf(s->a->arena,

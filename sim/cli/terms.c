@@ -216,8 +216,9 @@ const Term cli_terms[] = {
      "a gathered copy of a parameter is given up after its use; the rank's own part stays."},
     {"held", TERM_WORD,
      "arrived just_arrived complete computed_before sent_next swapped swapped_next in_its_place",
-     "what a storyboard says of a part that a rank has in a step. Just arrived: it came in this "
-     "step; held: it was here before; sent next: it goes on in the next step; stale: it was sent "
+     "what a storyboard says of a part that a rank has in a step. Just arrived, it came in this "
+     "step; held before: it was here already; sent next: it goes on in the next step; stale: it "
+     "was sent "
      "on and is not read any more; complete: all terms of its sum are in; computed before: what "
      "attention has done already; swapped next, in its place: of an all-to-all."},
     {"goes on in the next line", TERM_WORD, NULL,

@@ -164,8 +164,8 @@ void op_einsum_adjoint(const OpCall *c) {
 int64_t op_einsum_scratch(const OpCall *c, int64_t n, bool adjoint) {
     Rule r;
     OpCall a = adjoint ? op_einsum_towards(c, c->operand, &r) : *c;
-    int64_t m[3] = {1, 1,
-                    1}; /* rows, columns, terms; letters of both factors and the result: none */
+    /* rows, columns, terms; letters that both factors and the result have are batches, none */
+    int64_t m[3] = {1, 1, 1};
     for (int i = 0; i < 26; i++) {
         char ch = (char)('a' + i);
         bool first = rule_find(a.rule, 0, ch) >= 0, out = rule_find_out(a.rule, ch) >= 0,

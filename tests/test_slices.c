@@ -91,6 +91,27 @@ typedef struct {
     int spoiled, seen, some; /* some: ops of which only some numbers were asked in float64 */
 } QuickCount;
 static bool has_letters(const char *s) { return s && *s; }
+/* Ops that bits hold and of which only some numbers were asked in float64. */
+static int asked_in_part(const Trace *t) {
+    int n = 0;
+    for (int i = 0; i + 1 < t->n_checks; i++) {
+        const TraceCheck *bits = &t->checks[i], *local = bits + 1;
+        bool both = !strcmp(bits->value, local->value) && bits->level == LEVEL_BITS &&
+                    local->level == LEVEL_BOUND && bits->step == local->step;
+        n += both && local->count > 0 && local->count < bits->count;
+    }
+    return n;
+}
+/* Where an unsharded run is compared, whose bounds follow from what float64 says, all are asked. */
+static void all_with_end_to_end(Arena *a, const char *text, int64_t piece) {
+    PipelineOptions o = {.execute = true,
+                         .threads = 1,
+                         .end_to_end = true,
+                         .check = CHECK_QUICK,
+                         .check_piece = piece};
+    PlanRun r = plan_run_with(a, "random.yaml", text, &o);
+    if (r.t) assert_int_equal(asked_in_part(r.t), 0);
+}
 /* A quick check in slices says of what is wrong what the full check of all at once says, unless a
  * projection saw nothing in a product or a sum. */
 static void same_in_quick(Arena *a, const char *text, int64_t piece, const Spoiler *like,
@@ -109,12 +130,7 @@ static void same_in_quick(Arena *a, const char *text, int64_t piece, const Spoil
         t[k] = r.t, acted = x.acted;
     }
     if (!t[0] || !t[1]) return;
-    for (int i = 0; i + 1 < t[1]->n_checks; i++) {
-        const TraceCheck *bits = &t[1]->checks[i], *local = bits + 1;
-        bool both = !strcmp(bits->value, local->value) && bits->level == LEVEL_BITS &&
-                    local->level == LEVEL_BOUND && bits->step == local->step;
-        n->some += both && local->count > 0 && local->count < bits->count;
-    }
+    n->some += asked_in_part(t[1]);
     n->spoiled += acted;
     const TraceCheck *full = first_wrong(t[0]), *quick = first_wrong(t[1]);
     bool projected = false;
@@ -144,6 +160,7 @@ static void test_quick(void **state) {
         const char *text = random_plan(a, seed, &g);
         int64_t piece = rng_below(&g.r, 2) ? rng_between(&g.r, 1, 40) : rng_between(&g.r, 40, 900);
         same_in_quick(a, text, piece, NULL, &n);
+        all_with_end_to_end(a, text, piece);
         for (int k = 0; k < 6; k++)
             same_in_quick(a, text, piece,
                           &(Spoiler){.turn = rng_below(&g.r, 40), .draw = rng_next(&g.r)}, &n);

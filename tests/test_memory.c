@@ -292,6 +292,7 @@ static void test_right_run_with_little_left(void **state) {
     static const char *const run[][3] = {
         {"plans/41-llama3-8b-ring4-zigzag.yaml", "model.shrink=32", "data.sequence=512"},
         {"plans/30-mixtral-8x7b-ep-dp-cp.yaml", "model.shrink=16", "data.sequence=256"},
+        {"plans/54-deepseek-v3-latent-ring4.yaml", "model.shrink=64", "data.sequence=512"},
     };
     int close_to = 0;
     for (size_t i = 0; i < sizeof run / sizeof run[0]; i++) {

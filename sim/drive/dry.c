@@ -6,7 +6,6 @@
 #include "drive/run.h"
 #include "exec/device_gpu.h"
 #include "exec/reference.h"
-#include "kernel/attention.h"
 #include "kernel/pool.h"
 #include <assert.h>
 #include <math.h>
@@ -127,34 +126,13 @@ static const Observer *const *dry_observers(Run *r, int *n) {
     return list;
 }
 static int threads_of(const Run *run) { return run->o->ranks ? 1 : pool_would(run->o->threads); }
-/* What the threads hold for attention, beside the values: it grows with the sequence, and stays. */
-static int64_t scratch_of_attention(const Run *run) {
-    const Graph *g = run->program->graph;
-    double most = 0, calls = 0;
-    for (int i = 0; i < g->nn; i++) {
-        const GNode *n = &g->node[i];
-        if (!n->op->mixes || n->nin < 3) continue;
-        int64_t tokens[2] = {1, 1}, wide = 1, heads = 1;
-        for (int k = 0; k < 3; k++) /* q, k, v */
-            for (int d = 0; d < g->t[n->in[k]].nd; d++) {
-                const GTensor *t = &g->t[n->in[k]];
-                if (t->role[d] == DIM_SEQUENCE && k < 2) tokens[k] = t->size[d];
-                else if (d == t->nd - 1 && t->size[d] > wide) wide = t->size[d];
-                else if (!k) heads *= t->size[d]; /* of all sequences: as many calls at once */
-            }
-        const double one = attention_scratch(tokens[0], tokens[1], wide, run_backward(run));
-        if (one > most) most = one, calls = (double)heads;
-    }
-    return (int64_t)(most * fmin(threads_of(run), fmax(calls, 1)));
-}
 static MemoryNeed memory_of(const Run *run, const Run *r) {
     DeviceUse use = device_use(r->dev);
     MemoryNeed need = {.large = (int64_t)use.large, .more = r->stop};
     need.records = books_records(run->program, run_iterations(run), run->plan->microbatches);
-    const int64_t scratch =
-        scratch_of_attention(run) + (int64_t)use.scratch * threads_of(run); /* and of products */
-    need.peak = need.large + (int64_t)use.small + r->tables->most + need.records + scratch;
-    need.sharded = r->peak_sharded + r->tables->most + need.records + scratch;
+    const int64_t beside = r->tables->most + need.records + (int64_t)use.scratch;
+    need.peak = need.large + (int64_t)use.small + beside;
+    need.sharded = r->peak_sharded + beside;
     if (need.peak > need.sharded) need.unsharded = r->peak_unsharded;
     return need;
 }
@@ -178,7 +156,7 @@ static void dry_open(Dry *x, const Run *run) {
     x->r.rep = &x->rep;
     x->r.t = trace_new(tmp);
     x->r.dry = true;
-    x->r.dev = device_dry();
+    x->r.dev = device_dry(threads_of(run));
     x->r.exec = exec_new(tmp, run->program, plan_executes_in(run->plan), NULL);
     x->r.exec->dev = x->r.dev;
 }

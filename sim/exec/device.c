@@ -12,13 +12,17 @@ typedef struct {
     Device d; /* first: a Device is one of these */
     Heap *heap;
     size_t small, most_small; /* dry: bytes of small arrays */
-    size_t scratch;           /* dry: of a thread */
+    OpScratch scratch;        /* dry: the most of each kind */
+    int threads;              /* dry: of the host that it stands for */
     DeviceWork work;          /* dry: all that was asked for */
 } Own;
 
 static DeviceUse own_use(const Device *d) {
     const Own *o = (const Own *)d;
-    return (DeviceUse){o->heap ? heap_top(o->heap) : 0, o->most_small, o->scratch};
+    const OpScratch *s = &o->scratch;
+    const int64_t one = s->packed + s->attention + s->rows + s->passing;
+    return (DeviceUse){o->heap ? heap_top(o->heap) : 0, o->most_small,
+                       (size_t)(one * o->threads + s->call)};
 }
 static DeviceWork own_work(const Device *d) { return ((const Own *)d)->work; }
 static void own_end(Device *d) {
@@ -189,24 +193,39 @@ static void count(Device *d, const OpCall *c, DeviceKernel what) {
                                                      : DEVICE_F64;
     ((Own *)d)->work.ops[with] += op_flops(&f);
 }
+static void most(int64_t *of, int64_t n) { *of = n > *of ? n : *of; }
+/* n calls that take so much are at work, as many at once as there are threads. */
+static void holds(Own *o, const OpScratch *one, int64_t n) {
+    most(&o->scratch.packed, one->packed);
+    most(&o->scratch.attention, one->attention);
+    most(&o->scratch.rows, one->rows);
+    most(&o->scratch.passing, one->passing);
+    most(&o->scratch.call, one->call * (n < o->threads ? n : o->threads));
+}
 static void dry_call(Device *d, OpCall *c, int64_t n, DeviceKernel what, Pool *pool) {
     (void)pool;
     Own *o = (Own *)d;
     for (int64_t i = 0; i < n; i++) {
         count(d, &c[i], what);
         if (!c[i].op->scratch || device_of_integers(what)) continue;
-        size_t one = (size_t)c[i].op->scratch(&c[i], n, what == DEVICE_ADJOINT);
-        if (one > o->scratch) o->scratch = one;
+        OpScratch one = {0};
+        c[i].op->scratch(&c[i], n, what == DEVICE_ADJOINT, &one);
+        holds(o, &one, n);
     }
 }
 /* A bound is a sum over the same terms. */
-static void dry_bound(Device *d, const OpBound *b) { count(d, &b->call, DEVICE_FORWARD); }
+static void dry_bound(Device *d, const OpBound *b) {
+    OpScratch one = {0};
+    count(d, &b->call, DEVICE_FORWARD);
+    if (b->call.op->bound_scratch) b->call.op->bound_scratch(b, &one);
+    holds((Own *)d, &one, 1);
+}
 static void dry_round(Device *d, const Tensor *t) { (void)d, (void)t; }
 static void dry_pieces(Device *d, Pool *pool, int64_t n,
                        void (*fn)(void *arg, int64_t lo, int64_t hi), void *arg) {
     (void)d, (void)pool, (void)n, (void)fn, (void)arg;
 }
-Device *device_dry(void) {
+Device *device_dry(int threads) {
     Own *o = base_malloc(sizeof *o);
     *o = (Own){.d = {.sizes_only = true,
                      .alloc = dry_alloc,
@@ -224,7 +243,8 @@ Device *device_dry(void) {
                      .use = own_use,
                      .work = own_work,
                      .end = own_end},
-               .heap = heap_new(0)};
+               .heap = heap_new(0),
+               .threads = threads};
     return &o->d;
 }
 

@@ -21,7 +21,7 @@ static inline bool device_of_integers(DeviceKernel what) { return what >= DEVICE
 /* The most bytes that the arrays of a device ever took, large and small: what a host on which the
  * same is done will have touched. */
 typedef struct DeviceUse {
-    size_t large, small, scratch; /* scratch: of one thread */
+    size_t large, small, scratch; /* scratch: what ops take beside, on all threads */
 } DeviceUse;
 /* What the dry device was asked to do so far: operations of kernels and of their bounds, by what
  * they compute with, and bytes that were taken. */
@@ -91,8 +91,8 @@ struct Device {
 Device *device_host(size_t large);
 /* The host with malloc alone; it needs no device_free. */
 Device *device_plain(void);
-/* Sizes only. */
-Device *device_dry(void);
+/* Sizes only; of a host with so many threads. */
+Device *device_dry(int threads);
 /* Ends a device, whoever made it; NULL is allowed. */
 void device_free(Device *d);
 /* What a device says of itself; zeros where it counts nothing. */

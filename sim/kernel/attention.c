@@ -98,14 +98,14 @@ static int64_t runs_of_rows(int64_t t0, int64_t n, int64_t ns, const AttentionMa
     return most;
 }
 
-/* See forward_room and backward; as much on every machine: the widest tile of float64 has 16
- * columns. A quarter more: blocks have room to grow. */
-double attention_scratch(int64_t nt, int64_t ns, int64_t wide, bool backward) {
+/* See forward_room and backward; as much on every machine: the widest tile has 128 bytes. */
+int64_t attention_scratch(int64_t nt, int64_t ns, int64_t wide, bool backward, int64_t size) {
     const double keys = (double)ns, w = (double)wide, rows = (double)min64(nt, ROWS_BWD),
-                 panels = (double)PANELS_TOGETHER * 16;
+                 panels = (double)PANELS_TOGETHER * 128 / (double)size;
     const double forward = 2 * keys * w + panels * (keys + 2 * w),
                  back = 3 * rows * keys + 3 * keys * w;
-    return 1.25 * 8 * (backward ? fmax(forward, back) : forward);
+    return (int64_t)kernel_scratch_size(
+        (size_t)(size * (int64_t)(backward ? fmax(forward, back) : forward)));
 }
 
 #define BOTH "kernel/attention.inc"

@@ -39,9 +39,9 @@ AttentionRun attention_run(const AttentionMask *m, int64_t t, int64_t ns);
 /* Pairs of query and key of T queries and S keys that see each other. Nothing is walked where both
  * stand at 0, 1, ..: a sequence may be longer than anything that could be run. */
 double attention_pairs(const AttentionMask *m, int64_t T, int64_t S);
-/* Bytes that a thread holds for such a call, at most, of elements of 8 bytes; `wide` is the larger
- * of d and dv. They stay until the thread ends (kernel_scratch). */
-double attention_scratch(int64_t nt, int64_t ns, int64_t wide, bool backward);
+/* Bytes that a thread holds for such a call, at most, of elements of `size` bytes; `wide` is the
+ * larger of d and dv. They stay until the thread ends (kernel_scratch). */
+int64_t attention_scratch(int64_t nt, int64_t ns, int64_t wide, bool backward, int64_t size);
 /* q: nt rows of d elements at q + t*q_t; k: ns rows of d at k + s*k_s; v, o: rows of dv elements
  * (the elements of a row are contiguous). scale is inside the softmax. A query that sees no key
  * gives zeros. Runs on the calling thread; scratch is malloc'ed inside. */

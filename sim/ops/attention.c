@@ -243,6 +243,15 @@ static double flops(const OpCall *plain) {
     double width = (double)(q->n[X_] + c->in[2].n[3]);
     return 2 * (double)(q->n[B_] * q->n[K_] * q->n[G_]) * width * pairs;
 }
+static void scratch(const OpCall *c, int64_t n, bool backward, OpScratch *s) {
+    (void)n;
+    const int64_t d = c->in[1].n[3], dv = c->in[2].n[3];
+    s->attention = attention_scratch(c->in[0].n[T_], c->in[1].n[1], d > dv ? d : dv, backward,
+                                     dtype_size(c->dtype));
+}
+static void bound_scratch(const OpBound *b, OpScratch *s) {
+    if (b->operand >= 0) attention_bound_scratch(b, s);
+}
 extern const Op op_attention_part, op_attention_merge, op_attention_join; /* ring.c */
 const Op op_attention = {
     .name = "attention",
@@ -252,7 +261,9 @@ const Op op_attention = {
     .asks = RULE_BIT('t') | RULE_BIT('s'),
     .forward = forward,
     .adjoint = adjoint,
+    .scratch = scratch,
     .bound = bound,
+    .bound_scratch = bound_scratch,
     .bound_each = BOUND_EACH,
     .exact = exact,
     .exact_adjoint = op_exact_adjoint_same,

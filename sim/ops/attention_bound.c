@@ -174,6 +174,12 @@ static void measure_keys(Head *h, int64_t b, int64_t kk) {
         h->norm_v[s] = norm(at(v, b * v->s[0] + kk * v->s[2] + s * v->s[1]), h->dv);
     }
 }
+/* Numbers of a head: five for each key, and two of each query of a block for each. */
+static int64_t room_of(int64_t S) { return S * (5 + 2 * ROWS) + 1; }
+void attention_bound_scratch(const OpBound *b, OpScratch *s) {
+    s->passing = 8 * room_of(b->call.in[1].n[1]);
+    s->packed = gemm_scratch(ROWS, b->call.in[1].n[1], b->call.in[0].n[X_], true);
+}
 static void bound_head(void *arg, int64_t i) { /* one (b, k) and its query heads */
     const OpBound *bound = arg;
     const OpCall *c = &bound->call;
@@ -182,7 +188,7 @@ static void bound_head(void *arg, int64_t i) { /* one (b, k) and its query heads
     h.dv = c->in[2].n[3];
     int64_t kk = i % k->n[2], b = h.row = i / k->n[2], S = h.S;
     h.tiny = attention_tiny(bound->u);
-    double *room = base_malloc(base_mul((size_t)(S * (5 + 2 * ROWS) + 1), 8));
+    double *room = base_malloc(base_mul((size_t)room_of(S), 8));
     h.norm_k = room, h.norm_v = room + S, h.max = room + 2 * S;
     h.hi = room + 3 * S, h.lo = room + 4 * S, h.p = room + 5 * S, h.dp = h.p + ROWS * S;
     memset(h.hi, 0, (size_t)(2 * S) * 8);

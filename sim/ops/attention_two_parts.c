@@ -180,13 +180,37 @@ static void exact(const OpCall *c) {
     j.call.op->exact(&j.call);
     leave(&j);
 }
-static double flops(const OpCall *c) {
+/* The joint call with sizes only: it takes nothing, and is not left. */
+static OpCall joint_sizes(const OpCall *c) {
     OpCall sizes = *c;
     for (int i = 0; i < c->rule->nin; i++) sizes.in[i].p = NULL;
-    Joined j = joined(&sizes);
-    double all = j.call.op->flops(&j.call);
-    leave(&j);
-    return all;
+    return joined(&sizes).call;
+}
+static double flops(const OpCall *c) {
+    OpCall j = joint_sizes(c);
+    return j.op->flops(&j);
+}
+/* Queries and keys side by side, and `more` times the one that the gradient is of. */
+static int64_t beside_bytes(const OpCall *j, int operand, int more) {
+    int64_t n = tensor_count(&j->in[JOINT_Q]) + tensor_count(&j->in[JOINT_K]);
+    if (operand >= 0 && operand != V) n += more * tensor_count(&j->in[joint_operand(operand)]);
+    return 8 * n;
+}
+static void scratch(const OpCall *c, int64_t n, bool backward, OpScratch *s) {
+    OpCall j = joint_sizes(c);
+    j.op->scratch(&j, n, backward, s);
+    s->call = beside_bytes(&j, backward ? c->operand : -1, 1);
+}
+static void bound_scratch(const OpBound *b, OpScratch *s) {
+    OpBound of = *b;
+    of.call = joint_sizes(&b->call);
+    if (b->operand >= 0) of.operand = joint_operand(b->operand);
+    of.call.op->bound_scratch(&of, s);
+    s->call = beside_bytes(&of.call, b->operand, 3);
+    if (b->operand < 0 || b->operand == V) return;
+    OpScratch again = {0}; /* the gradient is made once more */
+    of.call.op->scratch(&of.call, 1, true, &again);
+    s->attention = again.attention;
 }
 static double *probabilities(const OpCall *c, int64_t *n) {
     Joined j = joined(c);
@@ -203,7 +227,9 @@ const Op op_attention_two_parts = {
     .asks = RULE_BIT('t') | RULE_BIT('s'),
     .forward = forward,
     .adjoint = adjoint,
+    .scratch = scratch,
     .bound = bound,
+    .bound_scratch = bound_scratch,
     .bound_each = BOUND_EACH,
     .exact = exact,
     .exact_adjoint = op_exact_adjoint_same,
@@ -224,7 +250,9 @@ const Op op_attention_two_parts_part = {
     .adj_reads_output = true,
     .forward = forward,
     .adjoint = adjoint,
+    .scratch = scratch,
     .bound = bound,
+    .bound_scratch = bound_scratch,
     .exact = exact,
     .exact_adjoint = op_exact_adjoint_same,
     .flops = flops,

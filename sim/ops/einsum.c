@@ -161,7 +161,7 @@ void op_einsum_adjoint(const OpCall *c) {
     op_einsum(&a);
 }
 
-int64_t op_einsum_scratch(const OpCall *c, int64_t n, bool adjoint) {
+void op_einsum_scratch(const OpCall *c, int64_t n, bool adjoint, OpScratch *s) {
     Rule r;
     OpCall a = adjoint ? op_einsum_towards(c, c->operand, &r) : *c;
     /* rows, columns, terms; letters that both factors and the result have are batches, none */
@@ -173,7 +173,8 @@ int64_t op_einsum_scratch(const OpCall *c, int64_t n, bool adjoint) {
         if ((!first && !second) || (first && second && out)) continue;
         m[!out ? 2 : second] = base_mul((size_t)m[!out ? 2 : second], (size_t)c->local[i]);
     }
-    return gemm_scratch(m[0], m[1] * n, m[2], c->dtype == DT_F64);
+    s->packed = gemm_scratch(m[0], m[1] * n, m[2], c->dtype == DT_F64);
+    if (rule_listed(a.rule)) s->call = einsum_rows_room(&a);
 }
 bool op_einsum_together(const OpCall *c, int64_t n, bool adjoint, Pool *pool) {
     bool may = n > 1;
@@ -430,6 +431,27 @@ void op_bound_contraction(const OpBound *b) {
     if (b->finite) *b->finite = isfinite(most); /* rounding keeps the order */
 }
 
+/* Norms of the operands for each place of the result, or where those do not hold magnitudes. */
+void op_einsum_bound_scratch(const OpBound *b, OpScratch *s) {
+    const OpCall *c = &b->call;
+    OpCall adj;
+    Rule ra;
+    if (b->operand >= 0) adj = op_einsum_towards(c, b->operand, &ra), c = &adj;
+    const bool rows = rule_listed(c->rule) != 0;
+    if ((!rows || row_by_row(c->rule)) && !sums(c->rule)) return;
+    const bool norms_do = !rows || meet(c->rule);
+    if (rows) s->call = einsum_rows_room(c);
+    for (int op = 0; op < c->rule->nin; op++) {
+        int64_t n = rows && c->rule->listed[op] ? c->rows : 1;
+        for (int d = 0; d < c->rule->nl[op]; d++) {
+            const char ch = c->rule->in[op][d];
+            if (rule_listed(c->rule) & RULE_BIT(ch) && c->rule->listed[op]) continue;
+            if (!norms_do || rule_find_out(c->rule, ch) >= 0) n *= c->local[ch - 'a'];
+        }
+        s->call += 8 * n;
+    }
+}
+
 const Op op_contract = {
     .name = "einsum", /* models name it so; records show the node's label, "linear" */
     .typical = "btd,fd->btf",
@@ -439,6 +461,7 @@ const Op op_contract = {
     .together = op_einsum_together,
     .scratch = op_einsum_scratch,
     .bound = op_bound_contraction,
+    .bound_scratch = op_einsum_bound_scratch,
     .factored = op_factored_contraction,
     .widens = op_widening_contraction,
     .bound_each = BOUND_EACH,

@@ -31,6 +31,9 @@ typedef struct RowHands {
 void einsum_rows_by(const OpCall *c, const RowHands *by);
 /* The same on the host; `dense` is the kernel for the same without brackets. */
 void einsum_rows(const OpCall *c, void (*dense)(const OpCall *c));
+/* Bytes that the host takes for what it gathers of such a call, and for rows that it will add up;
+ * asks for sizes only. */
+int64_t einsum_rows_room(const OpCall *c);
 /* Multiplications and additions: of rows that exist. */
 double einsum_rows_flops(const OpCall *c);
 /* The most terms that one element of the output sums: rows that meet in it times the letters that

@@ -110,6 +110,15 @@ typedef struct OpBend {
 } OpBend;
 enum { OP_MOST_BENDS = 2 };
 
+/* Bytes of memory, at most, that calls take beside their operands and results. */
+typedef struct OpScratch {
+    /* of each thread, which keeps them as large as they ever were: what products pack, what
+     * attention holds, the rows of a ring's blocks side by side */
+    int64_t packed, attention, rows;
+    int64_t passing; /* of each thread while it is at a piece of a call */
+    int64_t call;    /* of each call that is under way */
+} OpScratch;
+
 typedef struct Op {
     const char *name; /* as in records: "linear" is the label of an einsum node, see GNode.label */
     const char *rule; /* default rule, or NULL: the node gives one */
@@ -144,11 +153,12 @@ typedef struct Op {
     /* n calls of one step (its adjoint's) at once, on all workers, with the bits of one by one;
      * false: nothing is gained by it, and nothing done. NULL: never. */
     bool (*together)(const OpCall *c, int64_t n, bool adjoint, struct Pool *pool);
-    /* Bytes of scratch, at most, that a thread comes to hold for one of n such calls (adjoints) of
-     * a step; asks for sizes only. NULL: none that counts. */
-    int64_t (*scratch)(const OpCall *c, int64_t n, bool adjoint);
+    /* Adds to *s, where it is 0, what one of n such calls (adjoints) of a step takes; asks for
+     * sizes only. NULL: nothing that counts. */
+    void (*scratch)(const OpCall *c, int64_t n, bool adjoint, OpScratch *s);
     void (*bound)(const OpBound *b); /* error of forward and adjoint; op_bound_contraction,
                                         op_bound_pointwise... */
+    void (*bound_scratch)(const OpBound *b, OpScratch *s); /* what that takes */
     /* Are the bounds of the call's result (its adjoint's towards `operand`, if that is not below 0)
      * products of one magnitude for the outer dims of the result, and one for its inner ones, of
      * which *split are outer? NULL: never. */
@@ -219,7 +229,8 @@ void op_einsum_adjoint(
     const OpCall *c); /* swap operand and output; letters only operand i has are broadcast */
 /* The contraction that makes the cotangent of an operand; its rule goes into *rule. */
 OpCall op_einsum_towards(const OpCall *c, int operand, Rule *rule);
-int64_t op_einsum_scratch(const OpCall *c, int64_t n, bool adjoint);
+void op_einsum_scratch(const OpCall *c, int64_t n, bool adjoint, OpScratch *s);
+void op_einsum_bound_scratch(const OpBound *b, OpScratch *s);
 /* Those that read one operand in common as one product. */
 bool op_einsum_together(const OpCall *c, int64_t n, bool adjoint, struct Pool *pool);
 double op_einsum_flops(const OpCall *c);

@@ -96,6 +96,13 @@ static void part_adjoint(const OpCall *c) {
     memset(c->out.p, 0, (size_t)(tensor_count(&c->out) * dtype_size(c->dtype)));
     if (!box_empty(&c->in[0]) && !box_empty(&c->in[1])) each_head(c, part_head_adjoint);
 }
+static void part_scratch(const OpCall *c, int64_t n, bool backward, OpScratch *s) {
+    (void)n;
+    const RingMost m = ring_most(c);
+    const int64_t d = c->in[1].n[3], p = c->in[2].n[3] + 1;
+    s->attention = attention_scratch(m.nt, m.ns, d > p ? d : p, backward, dtype_size(c->dtype));
+    s->rows = ring_room_bytes(c);
+}
 /* Pairs of query and key that see each other in local row b. What is whole and no ring's needs no
  * list of its positions. */
 static double pairs_of(const OpCall *c, int64_t b) {
@@ -283,7 +290,9 @@ const Op op_attention_part = {
     .adj_reads_output = true,
     .forward = part_forward,
     .adjoint = part_adjoint,
+    .scratch = part_scratch,
     .bound = ring_part_bound,
+    .bound_scratch = ring_part_bound_scratch,
     .exact = part_exact,
     .exact_adjoint = op_exact_adjoint_same,
     .flops = part_flops,

@@ -35,6 +35,14 @@ int64_t ring_key_row(const Tensor *x, const RingHead *h, int64_t s);
 /* Query heads of a KV head; pairs of batch and KV head. */
 int64_t ring_groups(const OpCall *c);
 int64_t ring_heads(const OpCall *c);
+/* The most queries and keys of a block, and the most pairs of them, in local row 0; asks for
+ * positions only where the call is of all ranks together, so that it has blocks of each. */
+typedef struct {
+    int64_t nt, ns, pairs;
+} RingMost;
+RingMost ring_most(const OpCall *c);
+/* Bytes of the room below. */
+int64_t ring_room_bytes(const OpCall *c);
 /* Room for the rows of one head, of which the calling thread has one at a time: fresh pages for
  * each head cost as much as a tenth of its products. The caller gives it back. */
 void ring_room(const OpCall *c, RingRows *m);
@@ -47,6 +55,7 @@ void ring_put_queries(const OpCall *c, const RingHead *h, const RingPart *r, Rin
                       const void *from, int64_t n);
 void ring_put_keys(const OpCall *c, const RingHead *h, const RingPart *r, RingRows *m,
                    const void *from, int64_t n);
-/* The bound of attention_part (ring_bound.c). */
+/* The bound of attention_part (ring_bound.c), and what it takes. */
 void ring_part_bound(const OpBound *b);
+void ring_part_bound_scratch(const OpBound *b, OpScratch *s);
 #endif

@@ -159,14 +159,19 @@ static void put(Head *h, const RingHead *at, int64_t width) {
 static void clear(Head *h, int64_t n) {
     for (int64_t i = 0; i < n; i++) h->sum[i] = h->low[i] = 0x1p-140;
 }
-/* Of the blocks of queries the one that meets most: where the call is of all ranks together, what
- * one of them holds, and not the square of the sequence. */
-static int64_t largest_block(const OpCall *c, int64_t b) {
-    RingPart r;
-    int64_t most = 0;
-    for (ring_open(c, b, &r); ring_next(c, &r);)
-        if (r.nt * r.ns > most) most = r.nt * r.ns;
-    return most;
+/* Numbers of a head: four for each pair of the block that meets most (where the call is of all
+ * ranks together that is what one of them holds, and not the square of the sequence), and four as
+ * wide as a row. */
+static int64_t room_of(const OpCall *c, int64_t met) {
+    int64_t T = c->in[0].n[1], S = c->in[1].n[1], d = c->in[1].n[3], p = c->in[2].n[3] + 1;
+    return 4 * met + 4 * (T > S ? T : S) * (p > d ? p : d) + 1;
+}
+void ring_part_bound_scratch(const OpBound *b, OpScratch *s) {
+    const OpCall *c = &b->call;
+    RingMost m = ring_most(c);
+    s->rows = ring_room_bytes(c);
+    s->passing = 8 * room_of(c, m.pairs);
+    s->packed = gemm_scratch(m.nt, m.ns, c->in[1].n[3], true);
 }
 static void bound_head(void *arg, int64_t i) { /* one (b, k) and its query heads */
     const OpBound *b = arg;
@@ -175,8 +180,8 @@ static void bound_head(void *arg, int64_t i) { /* one (b, k) and its query heads
     RingHead at = {.b = i / c->in[1].n[2], .k = i % c->in[1].n[2]};
     int64_t T = c->in[0].n[1], S = c->in[1].n[1], rows = T > S ? T : S, w = c->out.n[c->out.nd - 1];
     ring_room(c, &h.m);
-    int64_t wide = h.m.p > h.m.d ? h.m.p : h.m.d, met = largest_block(c, at.b);
-    double *room = base_malloc(base_mul((size_t)(4 * met + 4 * rows * wide + 1), 8));
+    int64_t wide = h.m.p > h.m.d ? h.m.p : h.m.d, met = ring_most(c).pairs;
+    double *room = base_malloc(base_mul((size_t)room_of(c, met), 8));
     h.p = room, h.x = h.p + met, h.hi = h.x + met, h.lo = h.hi + met;
     h.sum = h.lo + met, h.low = h.sum + rows * wide, h.ab = h.low + rows * wide;
     for (ring_open(c, at.b, &h.r); ring_next(c, &h.r);) {

@@ -76,15 +76,34 @@ static const int64_t *key_rows(const Tensor *x, const RingHead *h, const RingPar
     return at;
 }
 
+RingMost ring_most(const OpCall *c) {
+    RingMost m = {c->in[0].n[T_], c->in[1].n[1], c->in[0].n[T_] * c->in[1].n[1]};
+    RingPart r;
+    if (!c->at->block || m.nt < c->global['t' - 'a']) return m;
+    m = (RingMost){0};
+    for (ring_open(c, 0, &r); ring_next(c, &r);) {
+        if (r.nt > m.nt) m.nt = r.nt;
+        if (r.ns > m.ns) m.ns = r.ns;
+        if (r.nt * r.ns > m.pairs) m.pairs = r.nt * r.ns;
+    }
+    return m;
+}
+
 /* ---- the room of one head ---- */
+static int64_t room_of(const OpCall *c) {
+    int64_t d = c->in[1].n[3], dv = c->in[2].n[3];
+    return c->in[0].n[T_] * (2 * d + 3 * (dv + 1)) + 2 * c->in[1].n[1] * (d + dv) + 1;
+}
+int64_t ring_room_bytes(const OpCall *c) {
+    return (int64_t)kernel_scratch_size(base_mul((size_t)room_of(c), (size_t)dtype_size(c->dtype)));
+}
 void ring_room(const OpCall *c, RingRows *m) {
     int64_t T = c->in[0].n[T_], S = c->in[1].n[1], size = dtype_size(c->dtype);
     m->d = c->in[1].n[3];
     m->dv = c->in[2].n[3];
     m->p = m->dv + 1;
-    int64_t each = T * (2 * m->d + 3 * m->p) + 2 * S * (m->d + m->dv);
     m->at = base_malloc(base_mul((size_t)(T + S + 1), sizeof *m->at));
-    char *p = kernel_scratch(SCRATCH_ROWS, base_mul((size_t)(each + 1), (size_t)size));
+    char *p = kernel_scratch(SCRATCH_ROWS, base_mul((size_t)room_of(c), (size_t)size));
     void **row[] = {&m->q, &m->dq, &m->o, &m->cot, &m->fout, &m->k, &m->dk, &m->v, &m->dv_};
     int64_t n[] = {T * m->d, T * m->d, T * m->p,  T * m->p, T * m->p,
                    S * m->d, S * m->d, S * m->dv, S * m->dv};

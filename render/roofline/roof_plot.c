@@ -10,6 +10,11 @@
 enum { LEFT = 64, BOTTOM = 42, HEAD = 24, SMALLEST = 4, LARGEST = 11, CLOSE = 5 };
 enum { NAMES_ABOVE = 76, ROOFS_ABOVE = 30 }; /* the flat roof: names of marks at it; of roofs */
 enum { MOST_LINES = 512, MOST_NAMES = 3, DECADES = 16, ROUNDS = 12 };
+static const double DISTANCE[] = {0, 12, 26, 42, 60, 80, 100, 125, 150, 180, 215, 250};
+enum {
+    WAYS = 32,
+    FARS = sizeof DISTANCE / sizeof *DISTANCE
+}; /* where a name may stand round its mark */
 typedef struct {
     double lo, hi, from, to; /* log10; where these stand */
 } Axis;
@@ -23,6 +28,12 @@ typedef struct {
     bool led;
     Line leader;
 } Name;
+/* What a mark may be called: by more or fewer of the names at its place. */
+typedef struct {
+    const char *text[MOST_NAMES];
+    double w[MOST_NAMES];
+    bool taken[FARS][WAYS]; /* by what stays in all rounds: not even the shortest has room */
+} Label;
 /* A name of a roof. */
 typedef struct {
     const char *text;
@@ -51,6 +62,8 @@ typedef struct {
     Box *mark; /* what each mark covers, in the order of the plot */
     Pt *at;    /* where it stands */
     Name *name;
+    Label *label;
+    Pt way[WAYS];
     unsigned *legend;
 } RoofPen;
 
@@ -367,29 +380,34 @@ static const char *names_at(const RoofPen *q, int i, int most) {
     if (n > most) str_addf(&s, " +%d", n - most);
     return s.s;
 }
-/* Where a name stands: in which direction from the mark, how far away, and may its leader cross
- * lines? */
-typedef struct {
-    Pt way;
-    double far;
-    bool over;
-} Spot;
-static bool try_name(RoofPen *q, int i, const char *text, double w, Spot at) {
+/* Where a name of that width stands: in which direction from the mark, and how far away. */
+static Box name_box(const RoofPen *q, int i, double w, Pt way, double far) {
     const RoofMark *m = &q->p->mark[i];
-    const Pt o = q->at[i], way = at.way;
+    const Pt o = q->at[i];
     const double r = radius(m), rx = m->hexagon ? 1.5 * r : r, h = 0.62 * q->size;
-    const double x = o.x + way.x * (rx + 4 + at.far), y = o.y + way.y * (r + 3 + at.far),
+    const double x = o.x + way.x * (rx + 4 + far), y = o.y + way.y * (r + 3 + far),
                  left = way.x > 0.5    ? x
                         : way.x < -0.5 ? x - w
                                        : x - w / 2,
                  mid = way.y > 0.9    ? y + h
                        : way.y < -0.9 ? y - h
                                       : y;
-    const Box b = text_box(q, left, mid, w);
-    const Line l = {{o.x + way.x * (rx + 1), o.y + way.y * (r + 1)},
-                    {o.x + way.x * (rx + 2 + at.far), o.y + way.y * (r + 1 + at.far)}};
-    if (!is_free(q, b, i) || (at.far > 0 && !leads_free(q, l, i, at.over))) return false;
-    q->name[i] = (Name){text, b, at.far > 0, l};
+    return text_box(q, left, mid, w);
+}
+static Line leader_to(const RoofPen *q, int i, Pt way, double far) {
+    const RoofMark *m = &q->p->mark[i];
+    const Pt o = q->at[i];
+    const double r = radius(m), rx = m->hexagon ? 1.5 * r : r;
+    return (Line){{o.x + way.x * (rx + 1), o.y + way.y * (r + 1)},
+                  {o.x + way.x * (rx + 2 + far), o.y + way.y * (r + 1 + far)}};
+}
+/* `over`: may its leader cross lines? */
+static bool try_name(RoofPen *q, int i, int name, int f, int k, bool over) {
+    const Label *label = &q->label[i];
+    const Box b = name_box(q, i, label->w[name], q->way[k], DISTANCE[f]);
+    const Line l = leader_to(q, i, q->way[k], DISTANCE[f]);
+    if (!is_free(q, b, i) || (DISTANCE[f] > 0 && !leads_free(q, l, i, over))) return false;
+    q->name[i] = (Name){label->text[name], b, DISTANCE[f] > 0, l};
     return true;
 }
 static void take_place(RoofPen *q, const Name *n) {
@@ -404,17 +422,26 @@ static Pt direction(int k) {
     const double angle = (turn[k % 4] + part[k / 4]) * quarter;
     return (Pt){cos(angle), sin(angle)};
 }
+/* What mark i may be called, and where it cannot be whatever the other marks do. A box that is not
+ * free is no freer when it is wider. */
+static void make_label(RoofPen *q, int i) {
+    Label *label = &q->label[i];
+    double least = INFINITY;
+    for (int n = 0; n < MOST_NAMES; n++) {
+        label->text[n] = names_at(q, i, MOST_NAMES - n);
+        label->w[n] = scene_width(q->s, q->size, REGULAR, label->text[n]);
+        least = fmin(least, label->w[n]);
+    }
+    for (int f = 0; f < FARS; f++)
+        for (int k = 0; k < WAYS; k++)
+            label->taken[f][k] = !is_free(q, name_box(q, i, least, q->way[k], DISTANCE[f]), i);
+}
 /* Tries all directions at the distances [from, to), first with all names of the place. */
 static bool try_round(RoofPen *q, int i, int from, int to, bool over) {
-    static const double far[] = {0, 12, 26, 42, 60, 80, 100, 125, 150, 180, 215, 250};
-    enum { WAYS = 32, FARS = sizeof far / sizeof *far };
-    for (int most = MOST_NAMES; most > 0; most--) {
-        const char *text = names_at(q, i, most);
-        const double w = scene_width(q->s, q->size, REGULAR, text);
+    for (int name = 0; name < MOST_NAMES; name++)
         for (int f = from; f < to && f < FARS; f++)
             for (int k = 0; k < WAYS; k++)
-                if (try_name(q, i, text, w, (Spot){direction(k), far[f], over})) return true;
-    }
+                if (!q->label[i].taken[f][k] && try_name(q, i, name, f, k, over)) return true;
     return false;
 }
 /* Where there is no room a mark has its tooltip alone. */
@@ -450,8 +477,9 @@ static double place_names(RoofPen *q) {
     int *order = ARENA_ARRAY(q->a, int, all + 1), n = 0;
     double least = INFINITY;
     Name *best = ARENA_ARRAY(q->a, Name, all + 1);
+    q->label = ARENA_ARRAY(q->a, Label, all + 1);
     for (int i = 0; i < all; i++)
-        if (!is_named(q, i)) order[n++] = i;
+        if (!is_named(q, i)) make_label(q, order[n++] = i);
     for (int round = 0; round < ROUNDS && least > 0; round++) {
         q->n_boxes = boxes, q->n_lines = lines;
         const double lacks = place_all(q, order, n);
@@ -537,6 +565,7 @@ const char *roof_plot(const RoofPlot *p, unsigned *legend) {
         q.at[q.n_marks] = point(&q, m->x, m->y);
         q.mark[q.n_marks] = mark_box(m, q.at[q.n_marks]);
     }
+    for (int k = 0; k < WAYS; k++) q.way[k] = direction(k);
     draw_roofs(&q);
     for (int k = 0; k < 2; k++) /* what is wrong is on top */
         for (int i = 0; i < p->n; i++)

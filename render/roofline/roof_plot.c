@@ -31,7 +31,7 @@ typedef struct {
 /* What a mark may be called: by more or fewer of the names at its place. */
 typedef struct {
     const char *text[MOST_NAMES];
-    double w[MOST_NAMES];
+    double w[MOST_NAMES], shortest;
     bool taken[FARS][WAYS]; /* by what stays in all rounds: not even the shortest has room */
 } Label;
 /* A name of a roof. */
@@ -426,30 +426,50 @@ static Pt direction(int k) {
  * free is no freer when it is wider. */
 static void make_label(RoofPen *q, int i) {
     Label *label = &q->label[i];
-    double least = INFINITY;
+    label->shortest = INFINITY;
     for (int n = 0; n < MOST_NAMES; n++) {
         label->text[n] = names_at(q, i, MOST_NAMES - n);
         label->w[n] = scene_width(q->s, q->size, REGULAR, label->text[n]);
-        least = fmin(least, label->w[n]);
+        label->shortest = fmin(label->shortest, label->w[n]);
     }
     for (int f = 0; f < FARS; f++)
         for (int k = 0; k < WAYS; k++)
-            label->taken[f][k] = !is_free(q, name_box(q, i, least, q->way[k], DISTANCE[f]), i);
+            label->taken[f][k] =
+                !is_free(q, name_box(q, i, label->shortest, q->way[k], DISTANCE[f]), i);
+}
+/* Of the names of mark i, where the shortest has room beside those that stand; asked where needed.
+ */
+typedef enum { NOT_ASKED, HAS_ROOM, HAS_NONE } Room;
+typedef struct {
+    RoofPen *q;
+    int i;
+    Room room[FARS][WAYS];
+} Round;
+static bool has_room(Round *r, int f, int k) {
+    const Label *label = &r->q->label[r->i];
+    Room *room = &r->room[f][k];
+    if (label->taken[f][k]) return false;
+    if (*room == NOT_ASKED) {
+        const Box b = name_box(r->q, r->i, label->shortest, r->q->way[k], DISTANCE[f]);
+        *room = is_free(r->q, b, r->i) ? HAS_ROOM : HAS_NONE;
+    }
+    return *room == HAS_ROOM;
 }
 /* Tries all directions at the distances [from, to), first with all names of the place. */
-static bool try_round(RoofPen *q, int i, int from, int to, bool over) {
+static bool try_round(Round *r, int from, int to, bool over) {
     for (int name = 0; name < MOST_NAMES; name++)
         for (int f = from; f < to && f < FARS; f++)
             for (int k = 0; k < WAYS; k++)
-                if (!q->label[i].taken[f][k] && try_name(q, i, name, f, k, over)) return true;
+                if (has_room(r, f, k) && try_name(r->q, r->i, name, f, k, over)) return true;
     return false;
 }
 /* Where there is no room a mark has its tooltip alone. */
 static bool place_name(RoofPen *q, int i) {
     enum { NEAR = 5, ALL = 16 };
+    Round r = {.q = q, .i = i};
     q->name[i] = (Name){0};
-    if (!try_round(q, i, 0, NEAR, false) && !try_round(q, i, NEAR, ALL, false) &&
-        !try_round(q, i, 1, ALL, true))
+    if (!try_round(&r, 0, NEAR, false) && !try_round(&r, NEAR, ALL, false) &&
+        !try_round(&r, 1, ALL, true))
         return false;
     take_place(q, &q->name[i]);
     return true;

@@ -56,6 +56,7 @@ typedef struct {
     Area box; /* inside the axes */
     double size;
     int n_lines, n_roofs, n_boxes, n_marks, n_words; /* leaders are lines behind the roofs */
+    int stay_boxes, stay_lines;                      /* of them those that stay in all rounds */
     Word word[MOST_WORDS];
     Line line[MOST_LINES];
     Box *text; /* names that stand */
@@ -149,21 +150,29 @@ static bool one_place(const RoofPen *q, int i, int k) {
     return dx * dx + dy * dy <= CLOSE * CLOSE;
 }
 static bool crosses(Line l, Box b) { return box_crossed(l.a, l.b, b); }
-static bool is_free(const RoofPen *q, Box b, int own) {
+static Box with_air(Box b) {
     enum { AIR = 3 };
-    const Box wide = {b.x0 - AIR, b.y0 - AIR, b.x1 + AIR, b.y1 + AIR};
+    return (Box){b.x0 - AIR, b.y0 - AIR, b.x1 + AIR, b.y1 + AIR};
+}
+/* Is it clear of texts and lines from these on? */
+static bool is_clear(const RoofPen *q, Box b, int boxes, int lines) {
+    const Box wide = with_air(b);
+    for (int i = boxes; i < q->n_boxes; i++)
+        if (box_overlap(wide, q->text[i], 0)) return false;
+    for (int i = lines; i < q->n_lines; i++)
+        if (crosses(q->line[i], wide)) return false;
+    return true;
+}
+static bool is_free(const RoofPen *q, Box b, int own) {
+    const Box wide = with_air(b);
     const Area in = q->box;
     if (b.x0 < in.x + 2 || b.x1 > in.x + in.w - 2 || b.y0 < in.y + 2 || b.y1 > in.y + in.h - 2)
         return false;
-    for (int i = 0; i < q->n_boxes; i++)
-        if (box_overlap(wide, q->text[i], 0)) return false;
     for (int i = 0; i < q->n_marks; i++)
         if (box_overlap(wide, q->mark[i], 0) &&
             (own < 0 || !one_place(q, i, own) || box_overlap(b, q->mark[i], 0)))
             return false;
-    for (int i = 0; i < q->n_lines; i++)
-        if (crosses(q->line[i], wide)) return false;
-    return true;
+    return is_clear(q, b, 0, 0);
 }
 /* Nearly in one direction? Then one cannot be told from the other where they meet. */
 static bool along(Line l, Line k) {
@@ -451,7 +460,7 @@ static bool has_room(Round *r, int f, int k) {
     if (label->taken[f][k]) return false;
     if (*room == NOT_ASKED) {
         const Box b = name_box(r->q, r->i, label->shortest, r->q->way[k], DISTANCE[f]);
-        *room = is_free(r->q, b, r->i) ? HAS_ROOM : HAS_NONE;
+        *room = is_clear(r->q, b, r->q->stay_boxes, r->q->stay_lines) ? HAS_ROOM : HAS_NONE;
     }
     return *room == HAS_ROOM;
 }
@@ -493,7 +502,8 @@ static double place_all(RoofPen *q, int *order, int n) {
 }
 /* The round that names most. Returns what the others count. */
 static double place_names(RoofPen *q) {
-    const int boxes = q->n_boxes, lines = q->n_lines, all = q->p->n;
+    const int all = q->p->n;
+    q->stay_boxes = q->n_boxes, q->stay_lines = q->n_lines;
     int *order = ARENA_ARRAY(q->a, int, all + 1), n = 0;
     double least = INFINITY;
     Name *best = ARENA_ARRAY(q->a, Name, all + 1);
@@ -501,13 +511,13 @@ static double place_names(RoofPen *q) {
     for (int i = 0; i < all; i++)
         if (!is_named(q, i)) make_label(q, order[n++] = i);
     for (int round = 0; round < ROUNDS && least > 0; round++) {
-        q->n_boxes = boxes, q->n_lines = lines;
+        q->n_boxes = q->stay_boxes, q->n_lines = q->stay_lines;
         const double lacks = place_all(q, order, n);
         if (lacks >= least) continue;
         least = lacks;
         memcpy(best, q->name, (size_t)all * sizeof *best);
     }
-    q->n_boxes = boxes, q->n_lines = lines;
+    q->n_boxes = q->stay_boxes, q->n_lines = q->stay_lines;
     q->name = best;
     for (int i = 0; i < all; i++)
         if (best[i].text) take_place(q, &best[i]);

@@ -352,6 +352,9 @@ Box scene_box(const Mark *m) {
 }
 
 bool box_crossed(Pt p, Pt q, Box b) {
+    if ((p.x < b.x0 && q.x < b.x0) || (p.x > b.x1 && q.x > b.x1) || (p.y < b.y0 && q.y < b.y0) ||
+        (p.y > b.y1 && q.y > b.y1))
+        return false; /* most are */
     double t0 = 0, t1 = 1, d[2] = {q.x - p.x, q.y - p.y};
     double lo[2] = {b.x0 - p.x, b.y0 - p.y}, hi[2] = {b.x1 - p.x, b.y1 - p.y};
     for (int i = 0; i < 2; i++) {
@@ -364,7 +367,4 @@ bool box_crossed(Pt p, Pt q, Box b) {
         t1 = fmin(t1, fmax(a, c));
     }
     return t0 <= t1;
-}
-bool box_overlap(Box a, Box b, double slack) {
-    return a.x0 < b.x1 - slack && b.x0 < a.x1 - slack && a.y0 < b.y1 - slack && b.y0 < a.y1 - slack;
 }

@@ -187,7 +187,9 @@ Box scene_box(const Mark *m);
 /* Does the segment from p to q touch the box? */
 bool box_crossed(Pt p, Pt q, Box b);
 /* Do two boxes share more than `slack` either way (below 0: are they nearer than that)? */
-bool box_overlap(Box a, Box b, double slack);
+static inline bool box_overlap(Box a, Box b, double slack) {
+    return a.x0 < b.x1 - slack && b.x0 < a.x1 - slack && a.y0 < b.y1 - slack && b.y0 < a.y1 - slack;
+}
 
 /* Layout lint (visual.md 1.0.8): one line of text per finding in *report; returns their number. */
 int scene_lint(const Scene *s, Arena *arena, const char **report);

@@ -113,12 +113,14 @@ static int by_time(const void *x, const void *y) {
 }
 /* Between neighbouring ends of events nothing changes: who is busy in each of these spans. */
 static RecordTime time_of(Arena *a, const Trace *t, int64_t rank) {
-    double *at = ARENA_ARRAY(a, double, 3 * t->n_events + 2);
-    int n = 0;
+    const TraceEvent **own = ARENA_ARRAY(a, const TraceEvent *, t->n_events + 1);
+    int n = 0, n_own = 0;
     RecordTime x = {0};
-    for (int i = 0; i < t->n_events; i++) {
-        const TraceEvent *e = &t->events[i];
-        if (!rankset_has(&e->ranks, rank)) continue;
+    for (int i = 0; i < t->n_events; i++)
+        if (rankset_has(&t->events[i].ranks, rank)) own[n_own++] = &t->events[i];
+    double *at = ARENA_ARRAY(a, double, 3 * n_own + 2);
+    for (int i = 0; i < n_own; i++) {
+        const TraceEvent *e = own[i];
         at[n++] = e->start, at[n++] = e->start + e->wait, at[n++] = e->end;
         x.waiting += e->wait_exposed, x.exposed += e->exposed;
     }
@@ -126,10 +128,9 @@ static RecordTime time_of(Arena *a, const Trace *t, int64_t rank) {
     qsort(at, (size_t)n, sizeof *at, by_time);
     for (int i = 0; i + 1 < n; i++) {
         bool computes = false, sends = false;
-        for (int k = 0; k < t->n_events && at[i + 1] > at[i]; k++) {
-            const TraceEvent *e = &t->events[k];
-            double from = e->start + e->wait;
-            if (!rankset_has(&e->ranks, rank) || from > at[i] || e->end < at[i + 1]) continue;
+        for (int k = 0; k < n_own && at[i + 1] > at[i]; k++) {
+            const TraceEvent *e = own[k];
+            if (e->start + e->wait > at[i] || e->end < at[i + 1]) continue;
             *(strcmp(e->kind, "compute") ? &sends : &computes) = true;
         }
         double d = at[i + 1] - at[i];
@@ -167,33 +168,38 @@ double records_busy(const Trace *t, int rank) {
     }
     return busy;
 }
-/* Is it done once a step, however many micro-batches there are? */
-static bool done_once(const Trace *t, int step, bool *message) {
-    *message = false;
-    for (int i = 0; i < t->n_collectives; i++) {
-        const TraceCollective *c = &t->collectives[i];
-        if (c->step != step) continue;
-        *message = !strcmp(c->op, "send");
-        for (int k = 0; k < t->n_model; k++)
-            if (!strcmp(t->model[k].name, "microbatches") && t->model[k].value > 1)
-                return !c->per_step;
-        return false;
-    }
-    for (int i = 0; i < t->n_computes; i++)
-        if (t->computes[i].step == step && t->computes[i].pass == PHASE_OPTIMIZER) return true;
+/* Of each step: is it done once, however many micro-batches there are, or is it a message? */
+typedef enum { EACH_MICROBATCH, ONCE, MESSAGE } Often;
+static Often *often_of(Arena *a, const Trace *t) {
+    int n = 0;
+    bool cut = false;
+    for (int i = 0; i < t->n_events; i++) n = t->events[i].step >= n ? t->events[i].step + 1 : n;
+    for (int k = 0; k < t->n_model; k++)
+        cut |= !strcmp(t->model[k].name, "microbatches") && t->model[k].value > 1;
+    Often *of = ARENA_ARRAY(a, Often, n + 1);
+    for (int i = 0; i < n; i++) of[i] = EACH_MICROBATCH;
     for (int i = 0; i < t->n_values; i++)
-        if (t->values[i].step == step && t->values[i].once) return true;
-    return false;
+        if (t->values[i].once && t->values[i].step >= 0 && t->values[i].step < n)
+            of[t->values[i].step] = ONCE;
+    for (int i = 0; i < t->n_computes; i++)
+        if (t->computes[i].pass == PHASE_OPTIMIZER && t->computes[i].step < n)
+            of[t->computes[i].step] = ONCE;
+    for (int i = t->n_collectives - 1; i >= 0; i--) { /* of several the first says it */
+        const TraceCollective *c = &t->collectives[i];
+        if (c->step < n)
+            of[c->step] = !strcmp(c->op, "send") ? MESSAGE
+                          : cut && !c->per_step  ? ONCE
+                                                 : EACH_MICROBATCH;
+    }
+    return of;
 }
-/* The trace with those events alone that are done once a step, or that are not. */
-static Trace events_of(Arena *a, const Trace *t, bool once) {
+/* The trace with those events alone. */
+static Trace events_of(Arena *a, const Trace *t, const Often *of, Often which) {
     Trace u = *t;
     u.events = ARENA_ARRAY(a, TraceEvent, t->n_events + 1);
     u.n_events = 0;
-    for (int i = 0; i < t->n_events; i++) {
-        bool message, is = done_once(t, t->events[i].step, &message);
-        if (is == once && !message) u.events[u.n_events++] = t->events[i];
-    }
+    for (int i = 0; i < t->n_events; i++)
+        if (of[t->events[i].step] == which) u.events[u.n_events++] = t->events[i];
     return u;
 }
 RecordStep records_step(Arena *a, const Trace *t, int64_t rank) {
@@ -212,7 +218,8 @@ RecordStep records_step(Arena *a, const Trace *t, int64_t rank) {
         if (stage < 0) stage = x->stage;
         s.times += x->stage == stage;
     }
-    Trace each = events_of(a, t, false), once = events_of(a, t, true);
+    const Often *of = often_of(a, t);
+    Trace each = events_of(a, t, of, EACH_MICROBATCH), once = events_of(a, t, of, ONCE);
     RecordTime x = time_of(a, &each, rank), y = time_of(a, &once, rank);
     s.compute = s.times * x.compute, s.exposed = s.times * x.exposed;
     s.waiting = s.times * x.waiting, s.comm = s.times * x.comm, s.hidden = s.times * x.hidden;

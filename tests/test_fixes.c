@@ -311,6 +311,39 @@ static const char tp_lines[] = "plan:\n  layers.*.attention.w[qkv]: colwise\n"
                                "  layers.*.attention.wo: rowwise\n"
                                "  layers.*.feed_forward.w[13]: colwise\n"
                                "  layers.*.feed_forward.w2: rowwise\n";
+/* Logits that stay cut under a loss that no line names: the help stands at the head's line, and
+ * either way that it names does. */
+static void test_loss(void **state) {
+    (void)state;
+    static const char *const trusts[] = {"rules", "declared"};
+    static const char *const heads[] = {"colwise", "{style: colwise, output: shard(-1)}"};
+    for (int i = 0; i < 4; i++) {
+        Arena *a = arena_new();
+        const char *plan = arena_printf(
+            a,
+            "model: {preset: llama3-8b, layers: 1, shrink: 16, parts: [embedding, blocks, norm, "
+            "head, loss]}\n" WRONG_DATA
+            "mesh: {tp: 2}\ntrust: %s\n%s  tok_embeddings: {style: rowwise, output: replicate}\n",
+            trusts[i / 2], tp_lines);
+        const char *text = arena_printf(a, "%s  output: %s\n", plan, heads[i % 2]);
+        PlanRun r = read_only(a, "loss.yaml", text);
+        int n = 0;
+        for (int k = 0; k < r.d->n; k++) {
+            if (!to_obey(&r.d->item[k])) continue;
+            assert_non_null(strstr(r.d->item[k].hint, "`loss: loss_parallel`"));
+            assert_int_equal(r.d->item[k].loc.line, 11);
+            n++;
+        }
+        assert_int_equal(n, 3); /* the largest, the sum of exponentials, the label's logit */
+        if (!(i % 2)) assert_int_equal(obey_all(a, text, "whole logits"), 1);
+        text = arena_printf(a,
+                            "%s  output: {style: colwise, use_local_output: false}\n"
+                            "  loss: loss_parallel\n",
+                            plan);
+        assert_int_equal(obey_all(a, text, "a line for the loss"), 0);
+        arena_free(a);
+    }
+}
 /* An `axis:` in one line, that cuts the batch or nothing else. */
 static void test_axis(void **state) {
     (void)state;
@@ -396,7 +429,7 @@ static void test_whole(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_axis),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_axis), cmocka_unit_test(test_loss),
                                        cmocka_unit_test(test_one_layer),
                                        cmocka_unit_test(test_whole), cmocka_unit_test(test_lines)};
     return cmocka_run_group_tests(tests, NULL, NULL);

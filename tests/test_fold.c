@@ -438,6 +438,35 @@ static void test_spoken(void **state) {
     arena_free(a);
 }
 
+/* What is alive at the peak, as text: a line for each value, and one for what three layers or more
+ * hold alike, with the bytes of all of them. */
+static void test_memory_as_text(void **state) {
+    (void)state;
+    static const struct {
+        const char *layers, *says;
+    } row[] = {
+        {"2", "  gradient of layers.1.feed_forward.w2.weight             step 97        56 MiB"},
+        {"3", "  gradient of layers.*.feed_forward.w2.weight             3 layers      168 MiB"},
+        {"12", "  gradient of layers.*.feed_forward.w2.weight             12 layers     672 MiB"},
+    };
+    int lines[3];
+    for (int i = 0; i < 3; i++) {
+        Fold f = fold_plan(row[i].layers, "torchtitan", plain, "backward", "");
+        const char *text = said(&f, "draw", "--view", "memory");
+        const char *alive = strstr(text, "alive at the peak");
+        assert_non_null(alive);
+        const char *w2 = strstr(alive, "feed_forward.w2.weight");
+        assert_non_null(w2);
+        while (w2[-1] != '\n') w2--;
+        assert_string_equal(arena_strndup(f.a, w2, strcspn(w2, "\n")), row[i].says);
+        lines[i] = lines_with(alive, "\n");
+        assert_int_equal(lines_with(alive, "layers.*.") > 0, i > 0);
+        arena_free(f.a);
+    }
+    assert_int_equal(lines[1], lines[2]);
+    assert_true(lines[0] > lines[1]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps_are_all_told),
@@ -455,6 +484,7 @@ int main(void) {
         cmocka_unit_test(test_ranks_of_several_stages),
         cmocka_unit_test(test_names_of_files),
         cmocka_unit_test(test_spoken),
+        cmocka_unit_test(test_memory_as_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

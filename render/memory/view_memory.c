@@ -945,6 +945,58 @@ int view_memory(const ViewCall *c, Scene **page) {
     return draw_pages(&p, page);
 }
 
+/* A line of what is alive: a value, or the same one of several layers, each as large. */
+typedef struct {
+    const char *before, *path;
+    int from, layers, last; /* the step that makes it; how many layers; the last of them */
+    int64_t bytes, each;
+} AliveRow;
+/* "layers.*.resid_attn" of "layers.0.resid_attn"; NULL: it is no layer's. */
+static const char *of_layers(Arena *a, const char *path, int layer) {
+    const char *number = arena_printf(a, "layers.%d.", layer);
+    const char *at = layer < 0 ? NULL : strstr(path, number);
+    return at ? arena_printf(a, "%.*slayers.*.%s", (int)(at - path), path, at + strlen(number))
+              : NULL;
+}
+/* The rows of l[0..n) in their order; where three layers or more hold the same, these are one. */
+static int alive_rows(MemPen *p, const MemLife *const *l, int n, AliveRow **out) {
+    enum { FEW = 2 }; /* a line for each says more */
+    AliveRow *row = ARENA_ARRAY(p->a, AliveRow, n + 1);
+    int *kind = ARENA_ARRAY(p->a, int, n + 1), n_rows = 0, n_kinds = 0;
+    AliveRow *many = ARENA_ARRAY(p->a, AliveRow, n + 1);
+    for (int i = 0; i < n; i++) {
+        const int layer = l[i]->v->layer;
+        AliveRow r = {.from = l[i]->from,
+                      .layers = 1,
+                      .last = layer,
+                      .bytes = l[i]->bytes,
+                      .each = l[i]->bytes};
+        r.before = words_value_path(p->a, p->c->t, l[i]->v->shape.name, &r.path);
+        row[i] = r;
+        const char *path = of_layers(p->a, r.path, layer);
+        int k = path ? 0 : n_kinds;
+        while (k < n_kinds && (many[k].each != r.each || many[k].last == layer ||
+                               strcmp(many[k].path, path) || strcmp(many[k].before, r.before)))
+            k++;
+        if (k == n_kinds) {
+            many[n_kinds] = r;
+            many[n_kinds++].path = path ? path : r.path;
+        } else {
+            many[k].layers++, many[k].last = layer;
+            many[k].bytes += r.bytes;
+        }
+        kind[i] = k;
+    }
+    bool *told = ARENA_ARRAY(p->a, bool, n_kinds + 1);
+    for (int i = 0; i < n; i++) {
+        if (many[kind[i]].layers <= FEW) row[n_rows++] = row[i];
+        else if (!told[kind[i]]) row[n_rows++] = many[kind[i]];
+        told[kind[i]] = true;
+    }
+    *out = row;
+    return n_rows;
+}
+
 const char *view_memory_text(const ViewCall *c) {
     MemPen p;
     Role role;
@@ -989,13 +1041,19 @@ const char *view_memory_text(const ViewCall *c) {
         words_pad(&s, bytes_text(p.course.flight, p.a), 11, true);
         words_end_line(&s);
     }
-    for (int i = 0; p.course.exact && i < n; i++) {
-        const char *path, *before = words_value_path(p.a, c->t, l[i]->v->shape.name, &path);
-        path = words_fit_name(p.a, path, name - 3 - words_columns(before));
-        words_pad(&s, arena_printf(p.a, "  %s%s", before, path), name, false);
-        words_pad(&s, l[i]->from < 0 ? "input" : arena_printf(p.a, "step %d", l[i]->from), 10,
-                  false);
-        words_pad(&s, bytes_text(l[i]->bytes, p.a), 11, true);
+    AliveRow *row;
+    int n_rows = p.course.exact ? alive_rows(&p, l, n, &row) : 0;
+    for (int i = 0; i < n_rows; i++) {
+        const AliveRow *r = &row[i];
+        const bool one = r->layers == 1;
+        const char *path = words_fit_name(p.a, r->path, name - 3 - words_columns(r->before));
+        words_pad(&s, arena_printf(p.a, "  %s%s", r->before, path), name, false);
+        words_pad(&s,
+                  !one          ? arena_printf(p.a, "%d layers", r->layers)
+                  : r->from < 0 ? "input"
+                                : arena_printf(p.a, "step %d", r->from),
+                  10, false);
+        words_pad(&s, bytes_text(r->bytes, p.a), 11, true);
         words_end_line(&s);
     }
     if (!p.course.exact) str_addf(&s, "  %s\n", not_known(&p.course));

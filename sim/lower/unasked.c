@@ -77,6 +77,39 @@ static const char *weight_hint(const Program *p, const Step *s) {
                         plan_pattern_of(p->arena, p->graph->module[m].path),
                         d == 0 ? "colwise" : "rowwise");
 }
+/* The head whose logits a loss that no line names takes, of a value of that loss: its use, by a
+ * line of the plan. NULL: it is another value. */
+static const ModuleUse *head_of_loss(const Program *p, int tensor) {
+    const Graph *g = p->graph;
+    const int loss = g->t[tensor].module;
+    if (loss < 0 || strcmp(g->module[loss].kind, "loss") || p->assign->use[loss].style) return NULL;
+    const int head = linear_of(p, g->module[loss].input[0]);
+    const ModuleUse *u = head < 0 ? NULL : &p->assign->use[head];
+    return u && u->style && u->line >= 0 ? u : NULL;
+}
+/* For a sum or a largest over the vocabulary that the loss needs: whole logits, or a line for the
+ * loss. NULL: it is another move. */
+static const char *loss_hint(const Program *p, const Step *s) {
+    const int tensor = p->val[s->in[0]].tensor;
+    const ModuleUse *u = head_of_loss(p, tensor);
+    if (!u || s->pass != PHASE_LOSS) return NULL;
+    const PlanLine *line = &p->assign->plan->lines[u->line];
+    const char *whole = arena_printf(p->arena,
+                                     line->style.output.set ? "let `output` say `replicate` in the "
+                                                              "line `%s`"
+                                                            : "add `output: replicate` to the line "
+                                                              "`%s`",
+                                     line->pattern);
+    return arena_printf(
+        p->arena, "%s; or let the loss have it summed over %s: `%s: loss_parallel`%s", whole,
+        program_axes_name(p, s, p->arena), p->graph->module[p->graph->t[tensor].module].path,
+        dtensor_system(p->assign->plan)
+            ? arena_printf(p->arena,
+                           ", with `use_local_output: false` in the line "
+                           "`%s`",
+                           line->pattern)
+            : "");
+}
 static const char *hint_of(const Program *p, const Step *s) {
     if (p->val[s->in[0]].kind == KIND_PARAM) return weight_hint(p, s);
     if (p->val[s->in[0]].kind == KIND_INPUT)
@@ -90,7 +123,10 @@ static const char *hint_of(const Program *p, const Step *s) {
     if (whole >= 0 && cuts_features(p, &p->val[end->out], s->move.axes.a[0]))
         return arena_printf(p->arena, "write `%s: colwise`",
                             plan_pattern_of(p->arena, p->graph->module[whole].path));
-    if (m < 0) return "say `output` where it is made, or `desired_input` where it is read";
+    if (m < 0) {
+        const char *loss = loss_hint(p, s);
+        return loss ? loss : "say `output` where it is made, or `desired_input` where it is read";
+    }
     const ModuleUse *u = &p->assign->use[m];
     const char *place =
         place_word(p, p->val[end->out].tensor, &p->val[end->out].L, s->move.axes.a[0]);
@@ -121,6 +157,8 @@ Loc program_place(const Program *p, const Step *s) {
                     : 0;
         if (n > most) best = m, most = n;
     }
+    const ModuleUse *head = head_of_loss(p, p->val[s->out].tensor);
+    if (best < 0 && head && head->loc.line) return head->loc;
     return best >= 0 ? p->assign->use[best].loc : plan_place(p->assign->plan);
 }
 static Loc place_in_plan(const Program *p, const Step *s) {

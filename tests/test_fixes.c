@@ -289,7 +289,11 @@ static int obey_all(Arena *a, const char *text, const char *how) {
             for (int k = 0; k < n; k++)
                 if (!strcmp(told[k], d->message)) goto again;
             if (n < 64) told[n++] = d->message;
-            const char *now = obeyed(a, next, d->hint);
+            bool done = false; /* who has written it once does not write it again */
+            for (int k = 0; k < i && d->hint; k++)
+                done |= r.d->item[k].hint && to_obey(&r.d->item[k]) &&
+                        !strcmp(r.d->item[k].hint, d->hint);
+            const char *now = done ? NULL : obeyed(a, next, d->hint);
             if (now) next = now;
         }
         if (next == text) {

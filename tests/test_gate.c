@@ -222,6 +222,22 @@ static void test_new_axis(void **state) {
     e = child_run(
         arena, &(Child){.words = WORDS("check", p, "--set", "mesh.other=2", "--fail-on", "note")});
     has(&e, 1, "", "--set has made a new axis of the mesh");
+    /* axes of another framework's names: one of data, and two that are replicas and shards */
+    e = child_run(
+        arena, &(Child){.words = WORDS("check", p, "--set", "mesh.hsdp=2", "--fail-on", "note")});
+    has(&e, 1, "", "'hsdp' is `dp` here: `mesh: {tp: 2, dp: 2}`");
+    e = child_run(arena, &(Child){.words = WORDS("check", p, "--set", "mesh.replicate=2", "--set",
+                                                 "mesh.shard=2", "--fail-on", "note")});
+    has(&e, 1, "", "`mesh: {tp: 2, dp_replicate: 2, dp_shard: 2}`");
+    static const char *const only[] = {"hsdp", "fsdp", "shard"};
+    for (int i = 0; i < 3; i++) { /* N0023: lines of tensor parallelism on an axis of data */
+        p = put("p.yaml", arena_printf(arena,
+                                       "name: x\n" SMALL_MODEL "mesh: {%s: 2}\n"
+                                       "plan: {net1: colwise, net2: rowwise}\n",
+                                       only[i]));
+        e = check(p, "--fail-on", "note");
+        has(&e, 1, "", arena_printf(arena, "act on '%s', the only one of the mesh", only[i]));
+    }
     p = put("p.yaml", "name: x\n" SMALL_MODEL "mesh:\n  tp: 2\n  more: 3\n"
                       "plan: {net1: colwise, net2: rowwise}\n");
     e = check(p, "--fail-on", "note");

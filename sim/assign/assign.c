@@ -35,7 +35,8 @@ static const char *renamed_axis(const Assign *a, int x) {
         two |= k != x && !strcmp(other ? other : p->axes[k].name, ours);
     }
     if (two && strcmp(ours, "dp")) return NULL;
-    if (two) ours = strcasecmp(name, "fsdp") ? "dp_replicate" : "dp_shard";
+    if (two)
+        ours = strcasecmp(name, "fsdp") && strcasecmp(name, "shard") ? "dp_replicate" : "dp_shard";
     return ours && !mesh_lookup(a->mesh, ours, &l) ? ours : NULL;
 }
 /* The plan's groups with the axes' new names, as a help says them; "": they stay as they are. */

@@ -315,6 +315,41 @@ static const char tp_lines[] = "plan:\n  layers.*.attention.w[qkv]: colwise\n"
                                "  layers.*.attention.wo: rowwise\n"
                                "  layers.*.feed_forward.w[13]: colwise\n"
                                "  layers.*.feed_forward.w2: rowwise\n";
+/* Column layers that gather what a row layer then reads in parts: their lines without `output`. */
+static void test_gathered(void **state) {
+    (void)state;
+    static const struct {
+        const char *lines, *writes[2]; /* for each finding in its order */
+    } row[] = {
+        {"  layers.*.attention.w[qkv]: {style: colwise, output: replicate}\n"
+         "  layers.*.feed_forward.w[13]: colwise\n",
+         {"write `layers.*.attention.w[qkv]: colwise`: a row layer"}},
+        {"  layers.*.attention.w[qkv]: {style: ColwiseParallel, output: replicate}\n"
+         "  layers.*.feed_forward.w[13]: {style: colwise, output: replicate}\n",
+         {"write `layers.*.attention.w[qkv]: ColwiseParallel`: a row layer",
+          "write `layers.*.feed_forward.w[13]: colwise`: a row layer"}},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        const char *text =
+            arena_printf(a,
+                         WRONG_MODEL WRONG_DATA "mesh: {tp: 2}\nplan:\n%s"
+                                                "  layers.*.attention.wo: rowwise\n"
+                                                "  layers.*.feed_forward.w2: rowwise\n",
+                         row[i].lines);
+        PlanRun r = read_only(a, "gathered.yaml", text);
+        int n = 0;
+        for (int k = 0; k < r.d->n; k++) {
+            if (strcmp(r.d->item[k].code, "E0402")) continue;
+            if (n == 2 || !row[i].writes[n] || !strstr(r.d->item[k].hint, row[i].writes[n]))
+                fail_msg("%s", r.d->item[k].hint);
+            n++;
+        }
+        assert_int_equal(n, row[i].writes[1] ? 2 : 1);
+        assert_int_equal(obey_all(a, text, "gathered"), 1);
+        arena_free(a);
+    }
+}
 /* Logits that stay cut under a loss that no line names: the help stands at the head's line, and
  * either way that it names does. */
 static void test_loss(void **state) {
@@ -433,8 +468,9 @@ static void test_whole(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_axis), cmocka_unit_test(test_loss),
-                                       cmocka_unit_test(test_one_layer),
-                                       cmocka_unit_test(test_whole), cmocka_unit_test(test_lines)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_axis),  cmocka_unit_test(test_gathered),
+        cmocka_unit_test(test_loss),  cmocka_unit_test(test_one_layer),
+        cmocka_unit_test(test_whole), cmocka_unit_test(test_lines)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -343,6 +343,8 @@ typedef struct {
                   */
     const char **pattern;
     int n;
+    const PlanLine **gathers; /* lines of column layers whose `output` makes whole what they cut */
+    int n_gathers;
     const char *layers; /* one of them has its line in other layers; NULL: none has */
 } Feeders;
 static bool has_letter(const GTensor *t, char letter) {
@@ -355,12 +357,27 @@ static int product_of(const Program *p, int tensor) {
         if (all[k].output == tensor && is_linear(&all[k])) return k;
     return -1;
 }
+/* The line of a column layer whose `output` makes whole over the axis what the layer has cut, where
+ * it may be written anew; NULL: it is none. */
+static const PlanLine *gathering_line(const Program *p, int module, int axis) {
+    const PlanLine *line = module < 0 ? NULL : line_of(p, module);
+    const bool gathers = line && short_line(line) && line->style.output.set &&
+                         is_linear(&p->graph->module[module]) &&
+                         cut_side(p, module, axis) == SIDE_OUTPUTS &&
+                         layout_where(&p->val[p->env[p->graph->module[module].output]].L, axis) < 0;
+    return gathers ? line : NULL;
+}
 static void add_feeder(Feeders *f, int module) {
     const ModuleUse *u = &f->p->assign->use[module];
     const GModule *x = &f->p->graph->module[module];
     const char *pattern = plan_pattern_of(f->p->arena, x->path);
+    const PlanLine *gathers = gathering_line(f->p, module, f->axis);
     /* one that has a line is cut by it, or is meant to be whole */
-    f->other |= u->style && layout_where(&f->p->val[f->p->env[x->output]].L, f->axis) < 0;
+    f->other |=
+        u->style && !gathers && layout_where(&f->p->val[f->p->env[x->output]].L, f->axis) < 0;
+    bool told = !gathers;
+    for (int i = 0; i < f->n_gathers; i++) told |= f->gathers[i] == gathers;
+    if (!told) f->gathers[f->n_gathers++] = gathers;
     bool had = u->style != NULL;
     if (!f->layers) f->layers = suggest_all_layers(f->p->assign, module);
     for (int i = 0; i < f->n && !had; i++) had = !strcmp(f->pattern[i], pattern);
@@ -410,7 +427,8 @@ static const char *one_pattern(Feeders *f, int first) {
 static const char *feeders_hint(const Program *p, const Mislabel *m) {
     int axis = one_axis(p, m), at = axis < 0 ? -1 : layout_where(&m->want, axis);
     const Graph *g = p->graph;
-    if (!m->input || cut_side(p, m->module, axis) != SIDE_INPUTS || line_of(p, m->by) || at < 0 ||
+    if (!m->input || cut_side(p, m->module, axis) != SIDE_INPUTS || at < 0 ||
+        (line_of(p, m->by) && !gathering_line(p, m->by, axis)) ||
         !cut_last(p, m->tensor, &m->want, axis) || layout_where(&m->have, axis) >= 0 ||
         of_stream(p, m->tensor))
         return NULL;
@@ -418,16 +436,20 @@ static const char *feeders_hint(const Program *p, const Mislabel *m) {
                  .axis = axis,
                  .letter = g->t[m->tensor].letter[at],
                  .seen = ARENA_ARRAY(p->arena, bool, g->nt),
-                 .pattern = ARENA_ARRAY(p->arena, const char *, g->nm + 1)};
+                 .pattern = ARENA_ARRAY(p->arena, const char *, g->nm + 1),
+                 .gathers = ARENA_ARRAY(p->arena, const PlanLine *, g->nm + 1)};
     find_feeders(&f, m->tensor);
     if (f.layers) return f.layers;
-    if (f.other || !f.n) return NULL;
+    if (f.other || (!f.n && !f.n_gathers)) return NULL;
     Str s = str_new(p->arena);
     int lines = 0;
     for (int i = 0; i < f.n; i++) {
         const char *pattern = one_pattern(&f, i);
         if (pattern) str_addf(&s, "%s`%s: colwise`", lines++ ? " and " : "write ", pattern);
     }
+    for (int i = 0; i < f.n_gathers; i++)
+        str_addf(&s, "%s`%s: %s`", lines++ ? " and " : "write ", f.gathers[i]->pattern,
+                 f.gathers[i]->style.name);
     return arena_printf(p->arena, "%s: a row layer reads what column layers have cut", s.s);
 }
 /* Is b wrong because of the module that a speaks of? */

@@ -443,6 +443,58 @@ static void test_offer_under_limit(void **state) {
     if (e.code) fail_msg("%s: exit %d\n%s", words[9], e.code, e.err);
     arena_free(a);
 }
+/* Fewer layers are offered with what `expect` says of the others left out, and only that: what is
+ * offered then holds. */
+static void test_offer_leaves_expect(void **state) {
+    (void)state;
+    static const struct {
+        const char *expect, *leaves[2], *keeps;
+    } row[] = {
+        {"  local_shapes: {layers.79.output: \"[B/dp, S, D]\"}\n"
+         "  collectives: {forward: {all_reduce(tp): 160}}\n",
+         {"expect.collectives={}", "expect.local_shapes={}"},
+         NULL},
+        {"  local_shapes: {layers.0.output: \"[B/dp, S, D]\"}\n"
+         "  collectives: {forward: {all_to_all: 0}}\n",
+         {NULL, NULL},
+         "expect.local_shapes"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        const char *path = temp_path(a, "layers.yaml");
+        child_write(path, arena_printf(a,
+                                       "model: {preset: llama3-70b, layers: all}\npass: backward\n"
+                                       "mesh: {dp: 4, tp: 8}\n"
+                                       "data: {batch: 4, sequence: 64, dtype: f32}\n"
+                                       "plan:\n  layers.*.attention.w[qkv]: colwise\n"
+                                       "  layers.*.attention.wo: rowwise\n"
+                                       "  layers.*.feed_forward.w[13]: colwise\n"
+                                       "  layers.*.feed_forward.w2: rowwise\n"
+                                       "expect:\n  equivalent: true\n%s",
+                                       row[i].expect));
+        const char *words[16] = {"check", path, "--threads", "2", "--check", "full"};
+        Child c = {.words = words, .limit = RLIMIT_AS, .limit_to = 250000L << 10};
+        Ended e = child_run(a, &c);
+        assert_int_equal(e.code, 5);
+        int layers, shrink;
+        const char *offer = strstr(e.err, "--set model.layers=");
+        assert_true(offer && sscanf(offer, "--set model.layers=%d --set model.shrink=%d", &layers,
+                                    &shrink) == 2);
+        int n = 6;
+        words[n++] = "--set", words[n++] = arena_printf(a, "model.layers=%d", layers);
+        words[n++] = "--set", words[n++] = arena_printf(a, "model.shrink=%d", shrink);
+        assert_int_equal(strstr(e.err, "what `expect` says") != NULL, row[i].keeps == NULL);
+        for (int k = 0; k < 2 && row[i].leaves[k]; k++) {
+            assert_int_equal(child_run(a, &c).code, 1); /* as it is said without */
+            assert_non_null(strstr(offer, row[i].leaves[k]));
+            words[n++] = "--set", words[n++] = row[i].leaves[k];
+        }
+        e = child_run(a, &c);
+        if (e.code) fail_msg("exit %d\n%s", e.code, e.err);
+        unlink(path);
+        arena_free(a);
+    }
+}
 /* Of a run of weeks the first layers tell: those that are like them take as long. */
 static void test_weeks_ahead(void **state) {
     (void)state;
@@ -580,6 +632,7 @@ int main(void) {
                                        cmocka_unit_test(test_time_is_told_first),
                                        cmocka_unit_test(test_offer),
                                        cmocka_unit_test(test_offer_under_limit),
+                                       cmocka_unit_test(test_offer_leaves_expect),
                                        cmocka_unit_test(test_weeks_ahead),
                                        cmocka_unit_test(test_offer_of_time),
                                        cmocka_unit_test(test_long_runs_are_asked_for),

@@ -5,6 +5,7 @@
 #include "kernel/pool.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     RUN_MAX_RANKS = 1 << 14
@@ -16,6 +17,27 @@ static bool unasked(const Run *r) {
            run_iterations(r) == 1 && fit_shrinks(r);
 }
 static double most_hours(const Run *r) { return unasked(r) ? RUN_UNASKED_HOURS : RUN_MAX_HOURS; }
+/* Does the name speak of a layer that is left out: "layers.40.output" of the first 3? */
+static bool of_other_layer(const char *name, int from, int layers) {
+    for (const char *c = name; *c; c += strcspn(c, "."), c += *c == '.') {
+        const size_t n = strspn(c, "0123456789");
+        if (n && (!c[n] || c[n] == '.')) return strtol(c, NULL, 10) >= from + layers;
+    }
+    return false;
+}
+/* What `expect` says of layers that are left out does not hold of the others: how it is left out
+ * too. "": it says nothing of them. */
+static const char *expect_text(const Run *r, int layers) {
+    const Expect *e = &r->plan->expect;
+    bool counts = false, shapes = false;
+    for (int i = 0; i < e->n_collectives; i++) counts |= e->collectives[i].count > 0;
+    for (int i = 0; i < e->n_shapes; i++)
+        shapes |= of_other_layer(e->shapes[i].key, r->model->dims.first_layer, layers);
+    if (!layers || (!counts && !shapes)) return "";
+    return arena_printf(r->arena, "; what `expect` says of the other layers is left out by%s%s",
+                        counts ? " --set expect.collectives={}" : "",
+                        shapes ? " --set expect.local_shapes={}" : "");
+}
 /* The keys that make the model smaller, with numbers that were tried: they do for memory and time.
  */
 static const char *shrink_text(const Run *r, Fit fit) {
@@ -27,11 +49,12 @@ static const char *shrink_text(const Run *r, Fit fit) {
                    *widths = shrink
                                  ? arena_printf(a, "--set model.shrink=%lld", (long long)fit.shrink)
                                  : "";
-        return arena_printf(a, "use %s%s%s (%s%s%s needs about %s%s), ",
+        return arena_printf(a, "use %s%s%s (%s%s%s needs about %s%s%s), ",
                             fit.layers ? "fewer `layers`" : "", fit.layers && shrink ? " and " : "",
                             shrink ? "`shrink`" : "", layers, fit.layers && shrink ? " " : "",
                             widths, bytes_text(fit.need.memory.peak, a),
-                            hours >= 1 ? arena_printf(a, " and %.2g hours", hours) : "");
+                            hours >= 1 ? arena_printf(a, " and %.2g hours", hours) : "",
+                            expect_text(r, fit.layers));
     }
     if (fit.layers)
         return arena_printf(r->arena, "%d layer%s of the narrowest widths are too much too: use ",

@@ -997,11 +997,40 @@ static int alive_rows(MemPen *p, const MemLife *const *l, int n, AliveRow **out)
     return n_rows;
 }
 
+/* What is alive at the peak, in lines of w columns. */
+static void alive_text(Str *s, MemPen *p, int w) {
+    const int name = w - 22; /* step and bytes behind it */
+    const MemLife **l;
+    AliveRow *row;
+    int n = memory_alive(p->a, &p->course, p->course.peak, &l);
+    str_addf(s, "\nRank %lld, alive at the peak, step %d: %s\n", (long long)p->course.rank,
+             p->course.peak, bytes_text(p->course.at_peak, p->a));
+    if (p->course.flight) {
+        words_pad(s, arena_printf(p->a, "  %s", beside(&p->course)), name + 10, false);
+        words_pad(s, bytes_text(p->course.flight, p->a), 11, true);
+        words_end_line(s);
+    }
+    int n_rows = p->course.exact ? alive_rows(p, l, n, &row) : 0;
+    for (int i = 0; i < n_rows; i++) {
+        const AliveRow *r = &row[i];
+        const bool one = r->layers == 1;
+        const char *path = words_fit_name(p->a, r->path, name - 3 - words_columns(r->before));
+        words_pad(s, arena_printf(p->a, "  %s%s", r->before, path), name, false);
+        words_pad(s,
+                  !one          ? arena_printf(p->a, "%d layers", r->layers)
+                  : r->from < 0 ? "input"
+                                : arena_printf(p->a, "step %d", r->from),
+                  10, false);
+        words_pad(s, bytes_text(r->bytes, p->a), 11, true);
+        words_end_line(s);
+    }
+    if (!p->course.exact) str_addf(s, "  %s\n", not_known(&p->course));
+}
+
 const char *view_memory_text(const ViewCall *c) {
     MemPen p;
     Role role;
-    int w = furniture_columns(c->o), name = w - 22; /* step and bytes behind it */
-    const MemLife **l;
+    int w = furniture_columns(c->o);
     Str s = str_new(c->arena);
     if (!prepare(c, &p)) return NULL;
     words_paragraph(&s, "", headline(&p), w);
@@ -1033,30 +1062,7 @@ const char *view_memory_text(const ViewCall *c) {
         words_end_line(&s);
         words_labelled(&s, "  = ", arena_printf(p.a, "%s, %s", p.way[i].formula, p.way[i].cut), w);
     }
-    int n = memory_alive(p.a, &p.course, p.course.peak, &l);
-    str_addf(&s, "\nRank %lld, alive at the peak, step %d: %s\n", (long long)p.course.rank,
-             p.course.peak, bytes_text(p.course.at_peak, p.a));
-    if (p.course.flight) {
-        words_pad(&s, arena_printf(p.a, "  %s", beside(&p.course)), name + 10, false);
-        words_pad(&s, bytes_text(p.course.flight, p.a), 11, true);
-        words_end_line(&s);
-    }
-    AliveRow *row;
-    int n_rows = p.course.exact ? alive_rows(&p, l, n, &row) : 0;
-    for (int i = 0; i < n_rows; i++) {
-        const AliveRow *r = &row[i];
-        const bool one = r->layers == 1;
-        const char *path = words_fit_name(p.a, r->path, name - 3 - words_columns(r->before));
-        words_pad(&s, arena_printf(p.a, "  %s%s", r->before, path), name, false);
-        words_pad(&s,
-                  !one          ? arena_printf(p.a, "%d layers", r->layers)
-                  : r->from < 0 ? "input"
-                                : arena_printf(p.a, "step %d", r->from),
-                  10, false);
-        words_pad(&s, bytes_text(r->bytes, p.a), 11, true);
-        words_end_line(&s);
-    }
-    if (!p.course.exact) str_addf(&s, "  %s\n", not_known(&p.course));
+    alive_text(&s, &p, w);
     str_add(&s, "\n");
     words_paragraph(&s, "", counted(&p), w);
     words_paragraph(&s, "", words_stamp(p.a, c->t, &role), w);

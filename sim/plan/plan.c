@@ -879,10 +879,9 @@ static void check_context(PlanReader *r) {
         !strcmp(p->context_parallel.mode, "ulysses") ? p->context_parallel.axis : NULL;
 }
 
-static void check_mesh(PlanReader *r) {
-    if (!r->p->mesh_loc.file && !misspelt(r, "mesh"))
-        diag_error(r->d, "E0208", ((Loc){r->p->file, 1, 1}), "mesh: {tp: 2}",
-                   "the plan has no `mesh`");
+static void check_mesh(PlanReader *r, const Yaml *root) {
+    if (r->p->mesh_loc.file || misspelt(r, "mesh") || plan_foreign_mesh(r, root)) return;
+    diag_error(r->d, "E0208", ((Loc){r->p->file, 1, 1}), "mesh: {tp: 2}", "the plan has no `mesh`");
 }
 static void check_plan(PlanReader *r) {
     Plan *p = r->p;
@@ -961,7 +960,7 @@ Plan *plan_parse(Arena *arena, Diags *d, PlanText given) {
     assert(given.file && (given.text || !given.n) && (given.sets || !given.n_sets));
     Plan *p = plan_new(arena, given.file);
     p->hash = hash_of(&given);
-    PlanReader r = {.a = arena, .d = d, .p = p};
+    PlanReader r = {.a = arena, .d = d, .p = p, .keys = plan_keys};
     Yaml *root = yaml_parse(arena, d, given.file, given.text, given.n);
     plan_apply_sets(arena, d, root, given.sets, given.n_sets);
     if (root && root->kind != YAML_MAP) {
@@ -972,14 +971,18 @@ Plan *plan_parse(Arena *arena, Diags *d, PlanText given) {
             "plans name it: `hardware: h100-sxm` or a path; `--hardware` does so for one run",
             "this is a hardware profile, not a plan: it has no `model` and no `mesh`");
     } else if (root && is_foreign(root)) {
+        const char *mesh = plan_foreign_mesh(&r, root);
         diag_error(d, "E0201", root->pair[0].loc,
-                   "a plan has at least `model` and `mesh`; what a framework runs is read by "
-                   "`shardproof import` (hf, torch, torchtitan, megatron, jax)",
+                   arena_printf(arena,
+                                "a plan has at least `model` and `mesh`%s; what a framework runs "
+                                "is read by `shardproof import` (hf, torch, torchtitan, megatron, "
+                                "jax)",
+                                mesh ? arena_printf(arena, ", here `%s`", mesh) : ""),
                    "this is no plan: none of its %d keys is one of a plan's", root->n);
     } else if (root) {
         read_table(&r, plan_keys, NULL, p, root);
         check_model(&r, p->model_loc.file != NULL);
-        check_mesh(&r);
+        check_mesh(&r, root);
         plan_check_unread(&r, root);
         int asked = d->n;
         check_plan(&r);

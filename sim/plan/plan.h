@@ -377,6 +377,9 @@ bool plan_is_axis_word(const char *name);
  * known.
  */
 const char *plan_axis_of_others(const char *name);
+/* The axis of which a setting of another framework gives the size: "tp" of
+ * tensor_model_parallel_size, tensor_parallel_degree and tp_size. NULL: it is none. */
+const char *plan_axis_of_size(Arena *a, const char *name);
 /* The one of `names` (which end with NULL) that was meant by an axis `name`: what another framework
  * calls it, or nearly it. NULL: none. */
 const char *plan_axis_nearest(const char *name, const char *const *names);

@@ -80,6 +80,13 @@ static const struct {
     {"seq_length", "sequence"},
     {"seqlen", "sequence"},
     {"seq", "sequence"},
+    {"max_model_len", "sequence"},
+    {"global_batch_size", "batch"},
+    {"train_batch_size", "batch"},
+    {"local_batch_size", "batch"},
+    {"train_micro_batch_size_per_gpu", "batch"},
+    {"torch_dtype", "dtype"},
+    {"params_dtype", "dtype"},
     {"num_layers", "layers"},
     {"num_hidden_layers", "layers"},
     {"config", "hf_config"},
@@ -92,24 +99,16 @@ static const struct {
     {"bugs", "faults"},
 };
 
-/* "batchSize" and "batch-size" as batch_size is compared: letters and digits alone, small ones. */
-static const char *bare_key(Arena *a, const char *key) {
-    char *s = arena_strdup(a, key), *to = s;
-    for (const char *c = s; *c; c++)
-        if (isalnum((unsigned char)*c)) *to++ = (char)tolower((unsigned char)*c);
-    *to = 0;
-    return s;
-}
 /* The known key that was meant: nearly it, another tool's word for it, or one that the key begins
  * with ("batch_per_rank"). NULL: none. */
 static const char *nearest_key(PlanReader *r, const char *key, const char *const *names) {
     enum { LEAST = 4 }; /* letters that say which key it begins with */
-    const char *near = diag_nearest(key, names), *bare = bare_key(r->a, key);
+    const char *near = diag_nearest(key, names), *bare = read_bare_key(r->a, key);
     for (size_t i = 0; !near && i < sizeof synonyms / sizeof synonyms[0]; i++)
-        for (int j = 0; !strcmp(bare_key(r->a, synonyms[i].theirs), bare) && names[j]; j++)
+        for (int j = 0; !strcmp(read_bare_key(r->a, synonyms[i].theirs), bare) && names[j]; j++)
             if (strcmp(synonyms[i].ours, names[j]) == 0) near = names[j];
     for (int j = 0; !near && names[j]; j++) {
-        const char *name = bare_key(r->a, names[j]);
+        const char *name = read_bare_key(r->a, names[j]);
         if (strlen(name) >= LEAST && !strncmp(name, bare, strlen(name))) near = names[j];
     }
     return near;
@@ -126,9 +125,40 @@ static const char *belongs_under(const Key *top, const char *key) {
     return NULL;
 }
 
-static const char *unknown_key_hint(PlanReader *r, const Key *keys, const char *key) {
-    const char *names[64];
+/* Is it a key of the table? */
+static bool known_in(const Key *keys, const char *key) {
+    for (; keys->name; keys++)
+        if (!strcmp(keys->name, key)) return true;
+    return false;
+}
+/* Where a key stands that a section does not know: with the plan's own, or in another section. */
+static const char *elsewhere(PlanReader *r, const YamlPair *pair) {
+    const char *key = pair->key, *under = NULL;
+    const bool set = plan_from_set(pair->loc);
+    int sections = 0;                      /* many have a `kind` or a `mode` */
+    if (!strcmp(key, "name")) return NULL; /* anything may have one */
+    if (known_in(r->keys, key))
+        return arena_printf(r->a,
+                            set ? "it stands with the plan's own keys: `--set %s=...`"
+                                : "it stands with the plan's own keys, not indented: `%s: ...`",
+                            key);
+    for (const Key *k = r->keys; k->name; k++)
+        if (k->read == read_sub && known_in(((const Sub *)k->arg)->keys, key))
+            under = k->name, sections++;
+    if (sections != 1) return NULL;
+    return arena_printf(r->a,
+                        set ? "it belongs to another key: `--set %s.%s=...`"
+                            : "it belongs to another key: `%s: {%s: ...}`",
+                        under, key);
+}
+static const char *unknown_key_hint(PlanReader *r, const Key *keys, const Yaml *map,
+                                    const YamlPair *pair) {
+    const char *names[64], *key = pair->key;
     int n = 0;
+    const char *other = keys == r->keys ? NULL : elsewhere(r, pair);
+    if (other) return other;
+    other = plan_foreign_key(r, map, pair, keys == r->keys);
+    if (other) return other;
     for (const Key *k = keys; k->name && n < 63; k++) names[n++] = k->name;
     names[n] = NULL;
     const char *near = nearest_key(r, key, names), *colon = strchr(key, ':');
@@ -136,9 +166,9 @@ static const char *unknown_key_hint(PlanReader *r, const Key *keys, const char *
         if (strlen(names[i]) == (size_t)(colon - key) && !strncmp(names[i], key, strlen(names[i])))
             return arena_printf(r->a, "put a blank behind the colon: %s: %s", names[i], colon + 1);
     if (near) return near;
-    const char *ours = key, *under = belongs_under(keys, key), *bare = bare_key(r->a, key);
+    const char *ours = key, *under = belongs_under(keys, key), *bare = read_bare_key(r->a, key);
     for (size_t i = 0; !under && i < sizeof synonyms / sizeof synonyms[0]; i++)
-        if (!strcmp(bare_key(r->a, synonyms[i].theirs), bare))
+        if (!strcmp(read_bare_key(r->a, synonyms[i].theirs), bare))
             ours = synonyms[i].ours, under = belongs_under(keys, ours);
     if (under) return arena_printf(r->a, "it belongs one level deeper: %s: {%s: ...}", under, ours);
     Str s = str_new(r->a);
@@ -169,7 +199,7 @@ void read_table(PlanReader *r, const Key *keys, const char *where, void *base, Y
             r->d->hidden++;
             continue;
         }
-        const char *hint = unknown_key_hint(r, keys, pair->key),
+        const char *hint = unknown_key_hint(r, keys, map, pair),
                    *code = plan_from_set(pair->loc) ? "E0212" : "E0201";
         if (!where && strpbrk(pair->key, ".*")) /* a line of `plan` that stands too far left */
             hint = "lines of `plan` stand below `plan:`, indented by two blanks";
@@ -505,52 +535,6 @@ static bool is_axis(const Plan *p, const char *name) {
     return false;
 }
 
-static const char *const axis_words[] = {"dp", "cp", "tp", "sp", "pp", "ep", "etp", "edp"};
-bool plan_is_axis_word(const char *name) {
-    for (size_t i = 0; i < sizeof axis_words / sizeof *axis_words; i++)
-        if (!strcmp(axis_words[i], name)) return true;
-    return false;
-}
-
-/* What other frameworks call the axes that have a meaning by their names here. */
-static const struct {
-    const char *theirs, *ours;
-} axes_of_others[] = {
-    {"data", "dp"},
-    {"data_parallel", "dp"},
-    {"ddp", "dp"},
-    {"batch", "dp"},
-    {"replica", "dp"},
-    {"fsdp", "dp"},
-    {"hsdp", "dp"},
-    {"replicate", "dp"},
-    {"shard", "dp"},
-    {"model", "tp"},
-    {"mp", "tp"},
-    {"mdl", "tp"},
-    {"model_parallel", "tp"},
-    {"tensor", "tp"},
-    {"tensor_parallel", "tp"},
-    {"tensor_model_parallel", "tp"},
-    {"context", "cp"},
-    {"context_parallel", "cp"},
-    {"seq", "cp"},
-    {"sequence", "cp"},
-    {"pipe", "pp"},
-    {"pipeline", "pp"},
-    {"pipeline_parallel", "pp"},
-    {"stage", "pp"},
-    {"expert", "ep"},
-    {"experts", "ep"},
-    {"expert_parallel", "ep"},
-};
-const char *plan_axis_of_others(const char *name) {
-    for (size_t i = 0; i < sizeof axes_of_others / sizeof *axes_of_others; i++)
-        if (!strcasecmp(axes_of_others[i].theirs, name)) return axes_of_others[i].ours;
-    for (size_t i = 0; i < sizeof axis_words / sizeof *axis_words; i++) /* TP */
-        if (!strcasecmp(axis_words[i], name) && strcmp(axis_words[i], name)) return axis_words[i];
-    return NULL;
-}
 const char *plan_axis_nearest(const char *name, const char *const *names) {
     const char *ours = plan_axis_of_others(name), *theirs = NULL;
     for (int i = 0; names[i]; i++) {

@@ -7,16 +7,17 @@
 #include "plan/plan.h"
 #include "formats/yaml.h"
 
+typedef struct Key Key;
 typedef struct PlanReader {
     Arena *a;
     Diags *d;
     Plan *p;
+    const Key *keys;     /* the plan's own */
     bool axes_known;     /* the mesh was read without error: names of axes can be checked */
     const char *section; /* the key in whose mapping it reads; NULL: in the plan's own */
     const Loc *home_at;  /* where `stage_to_rank` says each stage's rank; NULL: it does not */
 } PlanReader;
 
-typedef struct Key Key;
 struct Key {
     const char *name; /* NULL ends a table */
     void (*read)(PlanReader *r, const Key *k, void *base, YamlPair *pair);
@@ -48,6 +49,16 @@ typedef struct {
 /* Reads a mapping by a table: known keys in the table's order, then complains about the others.
  * `where`: "data", NULL for the plan itself. Nothing (null) is an empty mapping. */
 void read_table(PlanReader *r, const Key *keys, const char *where, void *base, Yaml *map);
+
+/* "batchSize" and "batch-size" as "batchsize": letters and digits alone, small ones. In `a`. */
+const char *read_bare_key(Arena *a, const char *key);
+
+/* foreign.c: what is written here in place of another framework's key, for a help; NULL: it is none
+ * of those known. `map`: the mapping in which `pair` stands; `top`: that is the plan itself. */
+const char *plan_foreign_key(PlanReader *r, const Yaml *map, const YamlPair *pair, bool top);
+/* "mesh: {dp: 2, tp: 4}" by the unread keys of the plan that give sizes of axes; NULL: none does.
+ */
+const char *plan_foreign_mesh(PlanReader *r, const Yaml *root);
 
 /* Takes out of the errors from number `asked` on those that say that a key is missing or does not
  * go with another (E0208, E0215) in a section of the plan that has an error from `first` to

@@ -269,6 +269,8 @@ static const struct {
      "a list of whole numbers, not the text '[3, 5]'", "write the list [3, 5]"},
     {"model: {kind: mlp, sizes: \"6, 10, 3\"}\nmesh: {tp: 2}\n", 3, "E0301",
      "'sizes' must be a list of whole numbers", "write the list [6, 10, 3]"},
+    {"model: {config: {model_type: lama, hidden_size: 64}}\nmesh: {tp: 2}\n", 3, "E0207",
+     "'model_type' says 'lama'", "did you mean 'llama'? llama, mistral"},
     /* keys that stand elsewhere, and those of other frameworks */
     {"model: llama3-8b\nmesh: {tp: 2}\ndata: {pass: backward}\n", 3, "E0201",
      "unknown key 'pass' in 'data'",

@@ -202,10 +202,15 @@ const Family *config_family(Config *c, const Raw *r) {
     if (!r->model_type) return &families[0];
     const Family *known = find(r->model_type);
     if (known) return known;
-    const char *inside = c->file ? model_config_inside(c->a, c->text, strlen(c->text)) : NULL;
-    diag_error(
-        c->d, "E0207", config_key_loc(c, "model_type"), inside ? inside : families_text(c->a),
-        "config key 'model_type' says '%s', which this version does not know", r->model_type);
+    const char *help = c->file ? model_config_inside(c->a, c->text, strlen(c->text)) : NULL;
+    const char **types = ARENA_ARRAY(c->a, const char *, N_FAMILIES + 1);
+    for (int i = 0; i < N_FAMILIES; i++) types[i] = families[i].type;
+    const char *near = diag_nearest(r->model_type, types);
+    if (!help && near)
+        help = arena_printf(c->a, "did you mean '%s'? %s", near, families_text(c->a));
+    diag_error(c->d, "E0207", config_key_loc(c, "model_type"), help ? help : families_text(c->a),
+               "config key 'model_type' says '%s', which this version does not know",
+               r->model_type);
     return &families[0];
 }
 

@@ -217,6 +217,91 @@ static bool says_something(const char *text) {
     }
     return false;
 }
+/* ---- words of titles and captions ---- */
+/* Words that mean there what they mean anywhere. A word of the field is none of them: it belongs in
+ * sim/cli/terms.c. */
+static const char plain_words[] =
+    "added afterwards agree ahead alike all and another any are around back bar because "
+    "beginning behind between both came can cell cells classes closed columns come comes "
+    "communicates compared count counted decides diagram differ done down drawn each end "
+    "ends even every executed faces fill filled first flight for gets goes has hatched have "
+    "hold holds identical inside its keep largest last lasts later less lie likely line "
+    "lines list long many marks may meant more most moves needs not nothing number numbered "
+    "numbers off once one ones only other outlast outlasts outline outlined over pairs "
+    "panel part per pieces place printed program ribbon right room rounded run same says "
+    "several source stand starts stay swap table taken than that the their them then there "
+    "these they thick this those title together transposed travel two under unless use "
+    "waits what when which whole wide with within without ";
+/* Is it a word, and not part of a name, a number or a formula? Small, but for a name of letters. */
+static const char *bare_word(Arena *a, const char *from, size_t n) {
+    while (n && strchr("(\"'", *from)) from++, n--;
+    while (n && strchr(".,:;)\"'?", from[n - 1])) n--;
+    if (n < 3) return NULL;
+    for (size_t i = 0; i < n; i++) {
+        const char small = (char)(from[i] | 0x20);
+        if ((small < 'a' || small > 'z') && (from[i] != '-' || !i || i + 1 == n)) return NULL;
+    }
+    char *word = arena_strndup(a, from, n);
+    const size_t least = strspn(word + 1, "abcdefghijklmnopqrstuvwxyz-");
+    if (word[0] < 'a' && word[1 + least] == 0) word[0] |= 0x20; /* the first of a sentence */
+    return word;
+}
+/* One of the tables knows it, or that of which it is the plural. */
+static bool is_known(Cli *c, const char *word) {
+    const size_t s = text_before(word, "s");
+    return words_know(c, word) || (s && words_know(c, arena_strndup(c->arena, word, s)));
+}
+static void see_sentences(Seen *s, const char *svg) {
+    see_class(s, svg, "title");
+    see_class(s, svg, "footer");
+    see_class(s, svg, "callout");
+    const char *desc = strstr(svg, "<desc"), *from = desc ? strchr(desc, '>') + 1 : NULL;
+    if (from) see(s, arena_strndup(s->a, from, strcspn(from, "<")));
+}
+static void test_titles(void **state) {
+    (void)state;
+    static const char *const plans[] = {"01-column-row-mlp",         "18-llama3-8b-backward",
+                                        "19-llama3-8b-fsdp4",        "30-mixtral-8x7b-ep-dp-cp",
+                                        "41-llama3-8b-ring4-zigzag", "47-llama3-8b-pp2-dp2-tp2",
+                                        "50-llama3-8b-zero1",        "bugs/01-output-left-partial"};
+    Seen s = {.a = arena}, words = {.a = arena};
+    glob_t g;
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        const char *plan = arena_printf(arena, "plans/%s.yaml", plans[i]);
+        Ended e = child_run(arena, &(Child){.words = WORDS("run", plan, "-o", in("out"))});
+        assert_int_equal(e.code, 0);
+    }
+    assert_int_equal(glob(in("out/*.svg"), 0, NULL, &g), 0);
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        see_sentences(&s, child_read(arena, g.gl_pathv[i], NULL));
+        unlink(g.gl_pathv[i]);
+    }
+    globfree(&g);
+    for (int i = 0; i < s.n; i++)
+        for (const char *p = s.word[i]; *p;) {
+            p += strspn(p, " ");
+            const size_t n = strcspn(p, " ");
+            const char *word = bare_word(arena, p, n);
+            /* not the plan's own name, nor the gradient of a weight: dwo */
+            bool own = word && !strncmp(word, "dw", 2);
+            for (size_t k = 0; word && k < sizeof plans / sizeof *plans; k++)
+                own |= strstr(plans[k], word) && strchr(word, '-');
+            if (word && !own) see(&words, word);
+            p += n;
+        }
+    int unknown = 0, plain = 0;
+    for (int i = 0; i < words.n; i++) {
+        Cli c = {.arena = arena, .d = diags_new(arena)};
+        const bool known = is_known(&c, words.word[i]);
+        plain += !known;
+        if (known || text_has_word(plain_words, words.word[i])) continue;
+        print_error("a title or caption says '%s', and explain does not\n", words.word[i]);
+        unknown++;
+    }
+    printf("%d words, %d of them plain\n", words.n, plain);
+    assert_true(words.n > 200);
+    assert_int_equal(unknown, 0);
+}
 static void test_figures_and_tables(void **state) {
     (void)state;
     /* with all kinds of steps, pages and findings */
@@ -325,6 +410,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_one_rank, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_figures_and_tables, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_titles, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_each_is_known, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_optimizer, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_phrases, sandbox_new, sandbox_gone),

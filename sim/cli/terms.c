@@ -8,17 +8,17 @@ const Term cli_terms[] = {
     {"B", TERM_LETTER, NULL, "the batch: sequences, of all ranks together"},
     {"S", TERM_LETTER, NULL, "the sequence: tokens of one sequence"},
     {"D", TERM_LETTER, "hidden", "the hidden size: numbers per token in the residual stream"},
-    {"H", TERM_LETTER, NULL, "query heads"},
+    {"H", TERM_LETTER, "head", "query heads"},
     {"K", TERM_LETTER, NULL,
      "key and value heads; H/K query heads share one (grouped query attention)"},
     {"d", TERM_LETTER, NULL, "the size of a head; H*d is what q_proj gives"},
     {"F", TERM_LETTER, NULL, "the feed-forward size: between up and down projection"},
     {"V", TERM_LETTER, NULL, "the vocabulary: token ids, and logits per token"},
-    {"L", TERM_LETTER, NULL, "layers of the model"},
+    {"L", TERM_LETTER, "layer", "layers of the model"},
     {"E", TERM_LETTER, NULL, "experts of a mixture; E/ep of them are on a rank of ep"},
     {"Fe", TERM_LETTER, NULL, "the feed-forward size of one expert, where it is not F"},
     {"C", TERM_LETTER, NULL, "room of an expert: rows that it takes where `moe.capacity` is set"},
-    {"rows", TERM_LETTER, NULL,
+    {"rows", TERM_LETTER, "row",
      "rows(B, S, E): one row for each token and expert that a router chose. How many a rank has is "
      "known in a run; before it there are the rows to expect, and at most."},
     {"flat", TERM_LETTER, NULL,
@@ -163,7 +163,7 @@ const Term cli_terms[] = {
      "the forward pass of a block is done again in backward instead of keeping its values: its "
      "collectives too. In a pipeline each stage may do so, for its blocks or for all it makes: "
      "`pipeline: {recompute: [none, block, stage, ..]}`."},
-    {"micro-batch", TERM_WORD, "microbatches gradient_accumulation",
+    {"micro-batch", TERM_WORD, "micro-batches microbatches gradient_accumulation",
      "a part of the batch that is run by itself; gradients are added up over all of them and "
      "reduced once."},
     /* ---- moves that send nothing, and what else a step is called ---- */
@@ -201,13 +201,30 @@ const Term cli_terms[] = {
      "in use."},
     {"gathered", TERM_WORD, NULL,
      "a category of memory: copies of parameters that are cut at rest, whole while they are used."},
-    {"optimizer state", TERM_WORD, "moments",
+    {"optimizer state", TERM_WORD, "state moments",
      "a category of memory: what the optimizer keeps of each parameter between steps, two moments "
      "of Adam, and a master copy if the plan has one."},
     {"at rest", TERM_WORD, "rest",
      "how a parameter lies between its uses. FSDP cuts it further there, and gathers it before it "
      "is read."},
     {"peak", TERM_WORD, NULL, "the most bytes that a rank holds at one time."},
+    {"alive", TERM_WORD, "live lives live_values",
+     "of a value: kept, from the step that makes it to the last that reads it. What is alive at "
+     "the "
+     "peak decides how much a rank needs."},
+    {"bucket", TERM_WORD, "buckets buffer buffers",
+     "memory in which several tensors lie one behind the other, so that one collective takes all "
+     "of "
+     "them: gradients of DDP and ZeRO. What a collective copies to and from besides is not counted "
+     "by the view `memory`."},
+    {"workspace", TERM_WORD, NULL,
+     "memory that a kernel needs while it runs: not counted by the view `memory`."},
+    {"fragmentation", TERM_WORD, NULL,
+     "memory between blocks that an allocator holds and nobody can use: not counted by the view "
+     "`memory`."},
+    {"clipping", TERM_WORD, "clipped",
+     "gradients that are longer than `optimizer.clip`, all of them taken as one vector, are scaled "
+     "down to that length."},
     {"padding", TERM_WORD, "padded",
      "room that nothing fills: of an expert that has fewer rows than it has room for, and of a "
      "block that is shorter than the longest of its collective. It is sent with the rest and read "
@@ -350,6 +367,37 @@ const Term cli_terms[] = {
     {"shrink", TERM_WORD, "shrunk",
      "widths D, d, F, V divided by a number so that a plan runs anywhere; head counts, axes and "
      "collectives stay. `--full` undoes it."},
+    {"busiest", TERM_WORD, "fullest",
+     "the rank that a figure speaks of first: of times that which waits least of those that end "
+     "last, of rows that which gets most; fullest: that which holds most bytes."},
+    {"FLOP", TERM_WORD, "FLOPs FLOP/s",
+     "one addition or multiplication of two numbers: a product of [m, k] and [k, n] is 2 m k n of "
+     "them. FLOP/s: how many in a second."},
+    {"shape", TERM_WORD, "shapes",
+     "how many numbers a tensor has in each of its dims. A local shape is that of what one rank "
+     "has: [B/dp, S, D] in letters, [1, 64, 256] in numbers."},
+    {"width", TERM_WORD, "widths",
+     "a size of the model that `shrink` divides: D, d, F or V. Heads, layers and ranks are none."},
+    {"stream", TERM_WORD, "streams",
+     "of a timeline: what a rank does one after the other, compute or the collectives over one "
+     "axis; several streams go on at once. Of a layer: see residual stream."},
+    {"element", TERM_WORD, "elements", "one number of a tensor."},
+    {"product", TERM_WORD, "products matrix matrices matrix_product contraction",
+     "of matrices: each number of the result is a sum over the dim that both have (it is "
+     "contracted). Cut over that dim, each rank has a partial sum."},
+    {"norm", TERM_WORD, "norms",
+     "a module that brings each token to one length: RMSNorm divides it by the root of the mean of "
+     "its squares, LayerNorm takes its mean off first. It needs all D numbers of a token, and a "
+     "token may lie on any rank. Of gradients: the length that `optimizer.clip` bounds."},
+    {"edge", TERM_WORD, "edges",
+     "in the view `block`: the line from a step to one that reads its result, with the local "
+     "shape."},
+    {"mirror", TERM_WORD, "mirrors mirrored",
+     "in the view `block`: the backward pass beside the forward pass, from the bottom up. Each row "
+     "undoes the one beside it, and a collective faces its conjugate."},
+    {"exchange", TERM_WORD, "exchanges exchanged",
+     "what a collective of rows of experts brings from each rank to each: `comms --pairs`, and the "
+     "table of the view `routing`."},
     /* ---- heads of tables ---- */
     {"symbolic", TERM_WORD, "symbolic_shape",
      "a local shape in letters, [B/dp, S, H*d/tp]: what each dim is and which axes cut it."},

@@ -68,6 +68,8 @@ static const struct {
      "is left out of this model: `model: {parts: [embedding, blocks]}` has it", 3},
     {TP2 "  ouput.weight: colwise\n", "E0205", 4,
      "'output' is left out of this model: `model: {parts: [blocks, head]}` has it", 3},
+    {TP2 "  tok_embeddings: rowwise\n  output: colwise\n", "E0205", 4,
+     "is left out of this model: `model: {parts: [embedding, blocks, head]}` has it", 3},
     /* keys and recipes among the lines of a plan */
     {TP2 "  recipe: rowwise\n", "E0205", 4, "`recipe` is a key of its own, beside `plan`", 3},
     {TP2 "  batch: rowwise\n", "E0205", 4,

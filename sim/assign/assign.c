@@ -28,6 +28,7 @@ static const char *line_words(const Assign *a, const PlanLine *l) {
 static const char *renamed_axis(const Assign *a, int x) {
     const Plan *p = a->plan;
     const char *name = p->axes[x].name, *ours = plan_axis_of_others(name);
+    if (!ours) ours = plan_axis_of_size(a->arena, name);
     AxisList l;
     bool two = false;
     for (int k = 0; k < p->n_axes && ours; k++) {
@@ -642,7 +643,8 @@ static void axis_note(Assign *a, const char *name, int64_t size) {
         if (strcmp(p->axes[i].name, name)) others[n++] = p->axes[i].name;
         else if (p->axes[i].loc.file) loc = p->axes[i].loc;
     const char *near = diag_nearest(name, others);
-    const char *mesh = plan_axis_of_others(name) ? renamed_mesh(a) : NULL;
+    const bool other = plan_axis_of_others(name) || plan_axis_of_size(a->arena, name);
+    const char *mesh = other ? renamed_mesh(a) : NULL;
     if (!p->pipeline.loc.file && !strcmp(name, PLAN_PIPELINE_AXIS))
         hint = "stages on it are asked for by a block of their own: `pipeline: {schedule: 1f1b}`";
     else if (mesh)

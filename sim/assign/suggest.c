@@ -252,11 +252,18 @@ static const char *of_part_left_out(const Search *s) {
         if (names_part(&rows[i]) && !(names_part(&rows[i]) & m->parts))
             of[k] = &rows[i], names[k++] = rows[i].name[s->a->plan->names];
     const char *near = diag_nearest(s->pattern, names);
+    uint32_t parts = m->parts; /* with those of all lines: one help mends them all */
     for (int i = 0; near && i < k; i++)
-        if (names[i] == near)
-            return arena_printf(a, "'%s' is left out of this model: `model: {parts: [%s]}` has it",
-                                near, plan_parts_text(a, m->parts | names_part(of[i])));
-    return NULL;
+        if (names[i] == near) parts |= (uint32_t)names_part(of[i]);
+    for (int l = 0; near && l < s->a->plan->n_lines; l++) {
+        const char *pattern = s->a->plan->lines[l].pattern;
+        const char *other = pattern ? diag_nearest(pattern, names) : NULL;
+        for (int i = 0; other && i < k; i++)
+            if (names[i] == other) parts |= (uint32_t)names_part(of[i]);
+    }
+    return near ? arena_printf(a, "'%s' is left out of this model: `model: {parts: [%s]}` has it",
+                               near, plan_parts_text(a, parts))
+                : NULL;
 }
 static int components(const char *name) {
     int n = 1;

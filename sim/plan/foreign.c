@@ -66,6 +66,8 @@ const char *plan_axis_of_size(Arena *a, const char *name) {
         const size_t n = strlen(name), end = strlen(ends[i]);
         if (n <= end || strcmp(name + n - end, ends[i])) continue;
         const char *axis = arena_strndup(a, name, n - end), *ours = plan_axis_of_others(axis);
+        if (!strcmp(axis, "data_parallel_shard")) return "dp_shard";
+        if (!strcmp(axis, "data_parallel_replicate")) return "dp_replicate";
         if (plan_is_axis_word(axis)) return axis;
         return ours && (strstr(axis, "parallel") || !strcmp(axis, "autotp")) ? ours : NULL;
     }
@@ -87,6 +89,11 @@ const char *read_bare_key(Arena *a, const char *key) {
 #define EXPERTS "ranks of experts are a group of axes that the mesh has: `groups: {ep: dp}`"
 #define RANKS "there are as many ranks as the sizes of the mesh's axes multiply to: `mesh: {dp: 2}`"
 #define ZERO "write `data_parallel: zero1`, `zero2` or, for stage 3, `fsdp`"
+#define BUCKETS "what is reduced at once is `unit`: parameter, block or model"
+#define ROTATE "write `context_parallel: {mode: ring}`, or `mode: all_gather`"
+#define TITAN                                                                                      \
+    "write `data: {batch: 2, sequence: 64}`; torchtitan's own file is read as it is: `shardproof " \
+    "check train.toml`"
 #define AGAIN "write `recompute: block`"
 #define PARTS "write `data: {microbatches: %s}`"
 /* Theirs without marks between the letters; what is written here. */
@@ -111,6 +118,19 @@ static const struct {
                          "torchtitan-llama3` have such lines"},
     {"enablesequenceparallel", "a style of the lines of norms; `recipe: megatron-sp` and `recipe: "
                                "torchtitan-llama3` have such lines"},
+    {"stage", ZERO},
+    {"overlapcomm", "leave it out: times overlap what the data allow"},
+    {"reducebucketsize", BUCKETS},
+    {"bucketcapmb", BUCKETS},
+    {"rotatemethod", ROTATE},
+    {"contextparallelrotatemethod", ROTATE},
+    {"enableloadbalance", "write `order: zigzag`"},
+    {"splitpoints", "write `stages:` with the layers of each: [[0, 1], [2]]"},
+    {"training", TITAN},
+    {"flavor", "write `model: llama3-8b`: `list models` has all"},
+    {"modelnameorpath", "write `model: llama3-8b`: `list models` has all"},
+    {"topk", SIZES},
+    {"numexperts", SIZES},
     {"hiddensize", SIZES},
     {"intermediatesize", SIZES},
     {"ffnhiddensize", SIZES},
@@ -136,6 +156,21 @@ static const char *sized_axis(Arena *a, const YamlPair *pair, long *size) {
     if (end == pair->value->s || *end || *size < 1) return NULL;
     return plan_axis_of_size(a, name);
 }
+/* The size that an unread key of the map, or of a mapping in it, gives the axis; 0: none does. */
+static long size_of(Arena *a, const Yaml *map, const char *axis) {
+    for (int i = 0; i < map->n; i++) {
+        const YamlPair *pair = &map->pair[i];
+        long size = 0;
+        if (pair->used) continue;
+        const char *of = sized_axis(a, pair, &size);
+        if (of && !strcmp(of, axis)) return size;
+        for (int k = 0; pair->value->kind == YAML_MAP && k < pair->value->n; k++) {
+            of = sized_axis(a, &pair->value->pair[k], &size);
+            if (of && !strcmp(of, axis)) return size;
+        }
+    }
+    return 0;
+}
 /* The mesh with the axes that keys of the map give sizes of, behind those that it has. NULL: they
  * are of one rank each. */
 static const char *mesh_of(PlanReader *r, const Yaml *map) {
@@ -147,13 +182,10 @@ static const char *mesh_of(PlanReader *r, const Yaml *map) {
     for (size_t k = 0; k < sizeof order / sizeof *order; k++) {
         bool has = false;
         for (int i = 0; i < p->n_axes; i++) has |= !strcmp(p->axes[i].name, order[k]);
-        for (int i = 0; i < map->n && !has; i++) {
-            long size;
-            const char *axis = map->pair[i].used ? NULL : sized_axis(r->a, &map->pair[i], &size);
-            if (!axis || strcmp(axis, order[k]) || size < 2) continue;
-            str_addf(&s, "%s%s: %ld", s.n ? ", " : "", axis, size);
-            has = true, more++;
-        }
+        const long size = has ? 0 : size_of(r->a, map, order[k]);
+        if (size < 2) continue;
+        str_addf(&s, "%s%s: %ld", s.n ? ", " : "", order[k], size);
+        more++;
     }
     return more ? s.s : NULL;
 }
@@ -168,6 +200,11 @@ const char *plan_foreign_key(PlanReader *r, const Yaml *map, const YamlPair *pai
     if (axis && size == 1) return "leave it out: one rank is no axis";
     if (axis && !strcmp(axis, "ep")) return EXPERTS;
     const char *mesh = axis ? mesh_of(r, map) : NULL;
+    bool sizes = false; /* `parallelism: {tensor_parallel_degree: 2}` */
+    for (int k = 0; top && pair->value->kind == YAML_MAP && k < pair->value->n; k++)
+        sizes |= sized_axis(r->a, &pair->value->pair[k], &size) != NULL;
+    if (sizes && (mesh = mesh_of(r, map)))
+        return arena_printf(r->a, "sizes of axes are the mesh: `mesh: {%s}`", mesh);
     if (mesh)
         return arena_printf(r->a, "an axis of the mesh: `mesh: {%s}`%s", mesh,
                             strcmp(axis, "pp") ? "" : ", and `pipeline: {schedule: 1f1b}`");

@@ -55,6 +55,11 @@ static const char *const all_places = "placements: replicate, shard(0), shard(-1
                                       "tokens, home";
 
 static const char *place_hint(Arena *a, const char *word, const char *arg) {
+    const char *bare = read_bare_key(a, word);
+    if (*word && !word[strspn(word, "-0123456789")]) return arena_printf(a, "shard(%s)", word);
+    if (!strcmp(bare, "allreduce") || !strcmp(bare, "allgather") || !strcmp(bare, "reducescatter"))
+        return arena_printf(a, "say how it lies, the collective follows: `%s`",
+                            *bare == 'r' ? "shard(1)" : "replicate");
     const char *names[N_PLACES + 1] = {NULL};
     for (int i = 0; i < N_PLACES; i++) {
         names[i] = places[i].word;

@@ -63,6 +63,17 @@ const char *read_scalar(PlanReader *r, const char *key, const Yaml *y, const cha
 static const struct {
     const char *theirs, *ours;
 } synonyms[] = {
+    {"type", "preset"}, /* of several that a table knows, the first */
+    {"type", "name"},
+    {"type", "mode"},
+    {"type", "schedule"},
+    {"type", "kind"},
+    {"name", "preset"},
+    {"name", "mode"},
+    {"name", "schedule"},
+    {"name", "kind"},
+    {"strategy", "mode"},
+    {"out", "output"},
     {"input_layouts", "input"},
     {"input_layout", "input"},
     {"desired_input_layouts", "desired_input"},
@@ -132,11 +143,12 @@ static bool known_in(const Key *keys, const char *key) {
     return false;
 }
 /* Where a key stands that a section does not know: with the plan's own, or in another section. */
-static const char *elsewhere(PlanReader *r, const YamlPair *pair) {
+static const char *elsewhere(PlanReader *r, const Key *keys, const YamlPair *pair) {
     const char *key = pair->key, *under = NULL;
     const bool set = plan_from_set(pair->loc);
-    int sections = 0;                      /* many have a `kind` or a `mode` */
-    if (!strcmp(key, "name")) return NULL; /* anything may have one */
+    int sections = 0; /* many have a `kind` or a `mode` */
+    /* anything may have a name, and the fields of a style are words of their own */
+    if (!strcmp(key, "name") || known_in(keys, "desired_input")) return NULL;
     if (known_in(r->keys, key))
         return arena_printf(r->a,
                             set ? "it stands with the plan's own keys: `--set %s=...`"
@@ -155,7 +167,7 @@ static const char *unknown_key_hint(PlanReader *r, const Key *keys, const Yaml *
                                     const YamlPair *pair) {
     const char *names[64], *key = pair->key;
     int n = 0;
-    const char *other = keys == r->keys ? NULL : elsewhere(r, pair);
+    const char *other = keys == r->keys ? NULL : elsewhere(r, keys, pair);
     if (other) return other;
     other = plan_foreign_key(r, map, pair, keys == r->keys);
     if (other) return other;

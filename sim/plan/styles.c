@@ -3,6 +3,7 @@
  * moves follow is lowering's business. */
 #include "plan/read.h"
 #include <string.h>
+#include <strings.h>
 
 #define PLACE(...)                                                                                 \
     {                                                                                              \
@@ -373,6 +374,33 @@ const char *style_nearest(const Plan *p, const char *name) {
     }
     return diag_nearest(arena_strndup(p->arena, name, strcspn(name, "(")), names);
 }
+/* What is no style, but says what one does: a placement of a weight, another framework's word for
+ * one, the beginning of a name. NULL: it is nothing known. */
+static const char *style_meant(Arena *a, const char *name) {
+    static const struct {
+        const char *begins, *hint;
+    } row[] = {
+        {"P(", NULL},
+        {"PS(", NULL},
+        {"PartitionSpec(", NULL},
+        {"jax.sharding.PartitionSpec(", NULL},
+        {"shard(0)", "colwise"},
+        {"Shard(0)", "colwise"},
+        {"shard(1)", "rowwise"},
+        {"Shard(1)", "rowwise"},
+        {"shard(-1)", "rowwise"},
+        {"Shard(-1)", "rowwise"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        if (strncmp(name, row[i].begins, strlen(row[i].begins))) continue;
+        if (!row[i].hint)
+            return "a table of PartitionSpecs is read as it is: `shardproof import jax FILE`";
+        return arena_printf(a, "a placement; the style whose weight lies so is `%s`", row[i].hint);
+    }
+    return !strncasecmp(name, "col", 3)   ? "colwise"
+           : !strncasecmp(name, "row", 3) ? "rowwise"
+                                          : NULL;
+}
 static void unknown_style(const Plan *p, Diags *d, const char *name, Loc loc) {
     int row = later_style(name);
     if (row >= 0) {
@@ -389,12 +417,14 @@ static void unknown_style(const Plan *p, Diags *d, const char *name, Loc loc) {
               : "fields are written {style: %s, input: ..., output: ...}; a file with calls of "
                 "PyTorch is read by `shardproof import torch FILE`",
         near ? near : "NAME");
-    const char *recipe = recipe_instead(p->arena, name);
+    const char *recipe = recipe_instead(p->arena, name),
+               *meant = near ? NULL : style_meant(p->arena, name);
     diag_error(d, "E0203", loc,
-               name[bare] ? call
-               : recipe   ? recipe
-               : near     ? near
-                          : "`shardproof list styles` prints the known ones",
+               meant        ? meant
+               : name[bare] ? call
+               : recipe     ? recipe
+               : near       ? near
+                            : "`shardproof list styles` prints the known ones",
                "unknown style '%s'", name);
 }
 

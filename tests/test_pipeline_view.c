@@ -17,6 +17,7 @@
 #include "support/support.h"
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const preset[] = {"wide", "column", "slide", "a4"};
@@ -189,6 +190,7 @@ static void test_lines(void **state) {
         assert_true(render_pages(t, diags_new(a), &o, a, page));
         const Scene *s = page[0];
         assert_true(group_of(s, "line-1") >= 0 && says(s, "lines of one scale"));
+        assert_true(group_of(s, "axis-0") >= 0 && group_of(s, "axis-1") >= 0);
         assert_true(says(s, "number in a cell = micro-batch") && !says(s, "all or none"));
         double wide = 0;
         int numbers = 0;
@@ -206,6 +208,41 @@ static void test_lines(void **state) {
     RenderOptions o = {.view = "pipeline", .rank = -1, .layer = -1, .n_several = 1, .several = {t}};
     assert_true(render_pages(t, diags_new(a), &o, a, page));
     assert_true(group_of(page[0], "line-1") < 0);
+    arena_free(a);
+}
+
+/* The axis of time: its words stand where that time is, on one scale with the cells; each line of a
+ * schedule has its own, several schedules have one. */
+static void test_axis(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const Trace *t = planned(a, "1f1b", 4, 8);
+    assert_non_null(t);
+    for (int beside = 0; beside < 2; beside++)
+        for (int p = 0; p < PRESETS; p++) {
+            Scene *page[VIEW_MAX_PAGES];
+            RenderOptions o = {.view = "pipeline", .preset = preset[p], .rank = -1, .layer = -1};
+            o.n_several = beside, o.several[0] = t;
+            assert_true(render_pages(t, diags_new(a), &o, a, page));
+            const Scene *s = page[0];
+            const double scale = scale_of(a, s, t, "");
+            double zero = NAN;
+            int words = 0;
+            for (int k = 0; k < s->n_marks; k++) {
+                const Mark *m = &s->marks[k];
+                const char *id = m->group >= 0 ? s->groups[m->group].id : "", *axis;
+                if (m->kind != MARK_TEXT || !(axis = strstr(id, "axis-"))) continue;
+                if (strcmp(axis, "axis-0") != 0) continue; /* a narrow page has more lines */
+                char *unit;
+                const double v = strtod(m->run[0].s, &unit);
+                if (v == 0) zero = m->x;
+                assert_true(v == 0 || !strcmp(unit, " ms") || !strcmp(unit, " µs"));
+                const double seconds = v * (strcmp(unit, " ms") ? 1e-6 : 1e-3);
+                assert_float_equal(m->x, zero + seconds * scale, 1);
+                words++;
+            }
+            assert_true(words >= 3);
+        }
     arena_free(a);
 }
 
@@ -737,6 +774,7 @@ int main(void) {
         cmocka_unit_test(test_kinds_differ),
         cmocka_unit_test(test_cells),
         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_axis),
         cmocka_unit_test(test_rows_of_many),
         cmocka_unit_test(test_beside_on_a_slide),
         cmocka_unit_test(test_other_work_beside),

@@ -22,7 +22,7 @@ enum {
     GAP = 10,
     LEFT = 118,
     RIGHT = 104,
-    OTHERS = 210, /* of a page's height: all but the rows */
+    OTHERS = 230, /* of a page's height: all but the rows */
     HEADING = 22, /* of one schedule of several */
     LINE = 18,    /* of their table */
     NUMBER = 12,  /* size of a cell's number */
@@ -36,7 +36,9 @@ enum {
     MANY = 12,       /* ranks, of which some may be left out; rows of a schedule in lines */
     LINE_TEXT = 20,  /* above a line that is not the first */
     TWO_LINES = 31,  /* height of a row with room for two lines of words */
-    LEAST = 19       /* height of a row on a page of a fixed height */
+    LEAST = 19,      /* height of a row on a page of a fixed height */
+    AXIS = 20,       /* height of the axis of time */
+    TICK_ROOM = 64   /* width between two of its ticks, at least */
 };
 #define LIFE_LINE 1.75
 #define WORTH 1.5 /* so much wider are cells where ranks are left out, else they are not */
@@ -606,6 +608,46 @@ static void draw_breaks(PipePen *q, double y0, double y1) {
 }
 
 /* ---- the page ---- */
+/* 1, 2 or 5 times a power of ten, at least `least`. */
+static double round_step(double least) {
+    static const double k[] = {1, 2, 5};
+    const double base = pow(10, floor(log10(least)));
+    for (int i = 0; i < 3; i++)
+        if (base * k[i] >= least * (1 - 1e-9)) return base * k[i];
+    return 10 * base;
+}
+/* Is the time drawn, and not inside a break? */
+static bool in_sight(const PipeFold *f, double t) {
+    for (int i = 0; i < f->n; i++)
+        if (t > f->cut[i].from && t < f->cut[i].to) return false;
+    return true;
+}
+/* Times under the rows of a line. What comes to no end has none. */
+static double draw_axis(PipePen *q, double y) {
+    static const struct {
+        const char *name;
+        double seconds;
+    } unit[] = {{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}};
+    const double begin = q->lines.at[q->line], end = fmin(q->lines.at[q->line + 1], q->span),
+                 scale = (q->w - q->fold.n * BREAK) / (q->lines.longest - q->fold.hidden),
+                 step = round_step(TICK_ROOM / scale);
+    int u = 0;
+    while (u < 2 && q->span < unit[u].seconds) u++;
+    double free = -1e9; /* from where on there is room for a word */
+    scene_begin(q->s, "axis", arena_printf(q->p.a, "%saxis-%d", q->tag, q->line), NULL);
+    for (double i = ceil(begin / step - 1e-9); i * step <= end + 1e-9 * step; i++) {
+        const double t = i * step, x = at(q, t);
+        const char *word =
+            i == 0 ? "0" : arena_printf(q->p.a, "%.6g %s", t / unit[u].seconds, unit[u].name);
+        const double half = scene_width(q->s, 12, REGULAR, word) / 2;
+        if (!in_sight(&q->fold, t) || x - half < free) continue;
+        scene_segment(q->s, (Pt){x, y}, (Pt){x, y + 4}, ROLE_TICK, 1);
+        scene_text(q->s, x, y + 16, (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_TICK}, word);
+        free = x + half + 12;
+    }
+    scene_end(q->s);
+    return y + AXIS;
+}
 /* The rows of a line; above one that is not the first from when on. */
 static double draw_line(PipePen *q, double y) {
     if (q->line) {
@@ -622,6 +664,10 @@ static double draw_line(PipePen *q, double y) {
     draw_breaks(q, y, end - q->gap);
     if (q->each) draw_life(q, y);
     return end;
+}
+/* All schedules of a page are on one axis, under the last of them. */
+static bool has_axis(const PipePen *q, int which) {
+    return !q->strip && which == q->g.to - 1 && !q->p.stuck;
 }
 /* How wide the shortest cell is. */
 static double shortest(const PipePen *q) {
@@ -648,7 +694,11 @@ static double draw_pipe(PipePen *q, int which, double y) {
         y += HEADING;
     }
     if (q->fold.n) y += BREAK_TEXT;
-    for (q->line = 0; q->line < q->lines.n; q->line++) y = draw_line(q, y);
+    for (q->line = 0; q->line < q->lines.n; q->line++) {
+        y = draw_line(q, y);
+        if (has_axis(q, which))
+            y = draw_axis(q, y - q->gap + 2) + (q->line + 1 < q->lines.n ? 10 : 4);
+    }
     q->line = 0;
     return y;
 }

@@ -1280,14 +1280,14 @@ static void overview_of_a_stage(void **state) {
         o.rank = rank;
         const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
         assert_non_null(strstr(text, "2 of 32 layers|"));
+        assert_non_null(strstr(text, "|forward|backward|")); /* each column has its head */
         assert_null(strstr(text, "0 ops"));
         /* layers 1 and 2 follow on one rank, with no message in between */
         assert_non_null(strstr(text, rank ? "|layers 1 to 2|" : "|layer 0|"));
         assert_non_null(strstr(text, rank ? "|× 2|" : "|layer 3|"));
         assert_null(strstr(text, rank ? "|layer 3|" : "|layer 2|"));
-        static const char *const messages[2][2] = {
-            {"|To another stage, 8 KiB|", "|From another stage|"},
-            {"|From another stage|", "|To another stage, 8 KiB|"}};
+        static const char *const messages[2][2] = {{"|To rank 1, 8 KiB|", "|From rank 1|"},
+                                                   {"|From rank 0|", "|To rank 0, 8 KiB|"}};
         const char *first = strstr(text, messages[rank][0]);
         assert_non_null(first);
         assert_non_null(strstr(first, messages[rank][1]));

@@ -286,12 +286,14 @@ static double draw_unit(OverviewPen *p, const OverviewUnit *u, double y, double 
     return out;
 }
 
+/* What the columns are: over the boxes what flows through them. */
 static void draw_heads(OverviewPen *p, double y) {
+    const TextLook look = {ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK};
+    scene_text(p->s, p->box_x, y + 4, look, overview_head(p, p->o.flow));
     for (int k = 0; k < SEND_KINDS; k++)
         if (k != (int)p->o.flow && overview_sends(&p->o, (SendKind)k) &&
             !overview_apart_only(&p->o, (SendKind)k))
-            scene_text(p->s, p->box_x + p->width + p->col[k], y + 4,
-                       (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK},
+            scene_text(p->s, p->box_x + p->width + p->col[k], y + 4, look,
                        overview_head(p, (SendKind)k));
 }
 

@@ -52,6 +52,13 @@ Scene *figure_new(const ViewCall *c, const char *view, PresetKind p) {
     return s;
 }
 
+/* A part that more parts follow ends without a stop: " · " is the sign between them. */
+static const char *part_of(Scene *s, const char *const *part, int i) {
+    size_t n = strlen(part[i]);
+    bool more = false;
+    for (int k = i + 1; part[k]; k++) more |= *part[k] != 0;
+    return more && n && part[i][n - 1] == '.' ? arena_strndup(s->arena, part[i], n - 1) : part[i];
+}
 /* Joins parts with " · " and breaks the line there; a part that is wider than the line is broken at
  * spaces. */
 static double wrap_parts(Scene *s, Band at, double size, double pitch, const char *const *part) {
@@ -60,11 +67,12 @@ static double wrap_parts(Scene *s, Band at, double size, double pitch, const cha
     double x = at.x, w = at.w, y = at.y;
     for (int i = 0; part[i]; i++) {
         if (!*part[i]) continue;
-        const char *next = *line ? arena_printf(s->arena, "%s · %s", line, part[i]) : part[i];
+        const char *own = part_of(s, part, i),
+                   *next = *line ? arena_printf(s->arena, "%s · %s", line, own) : own;
         if (*line && scene_width(s, size, REGULAR, next) > w) {
             scene_text(s, x, y, look, line);
             y += pitch;
-            next = part[i];
+            next = own;
         }
         const char *cut[8];
         int n = scene_width(s, size, REGULAR, next) > w

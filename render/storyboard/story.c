@@ -53,13 +53,15 @@ static bool is_list(const Trace *t, const TraceCollective *x) {
 }
 /* Where to look if nothing is asked for: at the mistake, then at the first wrong value, then inside
  * a layer: of an embedding that is cut by words all ranks but one have zeros. */
-enum { MISTAKE = 3 };
+enum { MISTAKE = 4 };
 static int worth(const Trace *t, const TraceCollective *x) {
     RingKind kind;
     if (x->planted || x->wrong) return MISTAKE + 1;
     if (t->first_wrong && x->value && !strcmp(x->value, t->first_wrong)) return MISTAKE;
-    if (x->layer < 0 || is_list(t, x)) return 0;
-    return x->row_bytes > 0 && kind_of(x->op, &kind) && kind != RING_EXCHANGE ? 1 : 2;
+    const TraceValue *v = trace_value(t, x->value, x->step);
+    if (is_list(t, x) || (v && v->shape.nd == 0)) return 0; /* no numbers, or one in no chunks */
+    if (x->layer < 0) return 1;
+    return x->row_bytes > 0 && kind_of(x->op, &kind) && kind != RING_EXCHANGE ? 2 : 3;
 }
 /* Of those that are worth as much the one of most ranks that a page shows is told: of two ranks
  * there is but one step. */
@@ -264,6 +266,23 @@ static void make_elements(Story *s) {
 const char *story_element(const Story *s, int frame, int chunk, int rank, int element) {
     return story_number(s, s->element[element * s->frames + frame].cell[chunk][rank].value);
 }
+/* One decimal less, where all chunks can still be told apart. */
+static void shorten(Story *s, const Ring *frame) {
+    const char *seen[RING_MAX * RING_MAX];
+    int n = 0;
+    if (s->decimals < 2) return;
+    s->decimals--;
+    for (int i = 0; i < s->ring.n_shown; i++)
+        for (int k = 0; k < s->ring.n_shown; k++) {
+            if (!frame[0].cell[i][k].held) continue;
+            seen[n++] = story_number(s, frame[0].cell[i][k].value);
+            for (int j = 0; j < n - 1; j++)
+                if (!strcmp(seen[j], seen[n - 1])) {
+                    s->decimals++;
+                    return;
+                }
+        }
+}
 /* As many decimals as give the largest number three digits or four; very small or large ones get a
  * power of ten. */
 static void choose_digits(Story *s) {
@@ -287,6 +306,9 @@ static void choose_digits(Story *s) {
     s->decimals = e >= 2 ? 3 - e : 3 - (e > 0 ? e : 0);
     if (s->decimals < 0) s->decimals = 0;
     if (e < 0) s->decimals = 2 - e;
+    /* what is only moved is told apart with one digit less; terms have to be seen to add up */
+    if (s->ring.kind != RING_SCATTER && s->ring.kind != RING_REDUCE && !s->elements)
+        shorten(s, frame);
 }
 
 void story_no_whole(Story *s) {
@@ -501,8 +523,12 @@ const char *story_sent(const Story *s, const Ring *f) {
     const char *part = b == 1
                            ? arena_printf(s->a, "%sM", a == 1 ? "" : arena_printf(s->a, "%d ", a))
                            : arena_printf(s->a, "%d/%d of M", a, b);
-    return arena_printf(s->a, "sent %s = %s", part,
-                        bytes_text(s->sent / times_done(s) * f->step / f->steps, s->a));
+    const double sent = (double)s->sent / times_done(s) * f->step / f->steps,
+                 share = (double)s->bytes * a / b;
+    const char *bytes = bytes_text((int64_t)sent, s->a);
+    /* chunks that are padded are no such part of M */
+    if (fabs(sent - share) > 0.02 * sent) return arena_printf(s->a, "sent %s", bytes);
+    return arena_printf(s->a, "sent %s = %s", part, bytes);
 }
 
 /* Is a single number moved? */

@@ -131,6 +131,15 @@ static void whole_numbers(RingPen *p, CellAt at, Area c, TextLook look) {
                    story_element(&p->t, at.frame, at.chunk, at.rank, e));
 }
 
+/* "0+1+" and "2+3": terms that a cell has no room for in one line. False: it has no such sign. */
+static bool halves(Arena *a, const char *terms, const char *line[2]) {
+    const size_t middle = strlen(terms) / 2;
+    const char *at = strchr(terms + (middle ? middle - 1 : 0), '+');
+    if (!at) return false;
+    line[0] = arena_strndup(a, terms, (size_t)(at - terms) + 1);
+    line[1] = at + 1;
+    return true;
+}
 static void draw_cell(RingPen *p, CellAt at, double x, double y) {
     const RingCell *k = &p->t.frame[at.frame].cell[at.chunk][at.rank];
     int chunk = at.chunk;
@@ -147,11 +156,13 @@ static void draw_cell(RingPen *p, CellAt at, double x, double y) {
     double filled = p->t.elements ? whole_fill(p, k, chunk) : h * k->terms / p->t.ring.n;
     cell_ground(p, k, (Area){x, y, w, h}, dark, pale, part ? filled : 0);
     Role ink = dark ? ROLE_SHARD_TEXT : k->stale ? ROLE_SECOND : ROLE_INK;
-    const char *main, *small;
+    const char *main, *small, *line[2];
     cell_words(p, k, chunk, &main, &small);
     double size = p->big;
     int weight = k->stale || (!p->t.sample && sums(p)) ? REGULAR : SEMIBOLD;
-    while (size > small_size && scene_width(s, size, weight, main) > w - 3.5) size -= 0.5;
+    /* a red frame is three wide, and inside the cell; letters of a line keep 1.5 from both */
+    const double inside = k->astray ? w - 10 : w - 3.5;
+    while (size > small_size && scene_width(s, size, weight, main) > inside) size -= 0.5;
     bool two = small && !k->stale;
     double base = h * (!two ? 0.62 : h < 40 ? 0.44 : 0.5), edge = h - filled;
     /* the edge of the fill goes under the number, or above it, not through it if there is room */
@@ -161,6 +172,10 @@ static void draw_cell(RingPen *p, CellAt at, double x, double y) {
     if (p->t.elements)
         whole_numbers(p, at, (Area){x, y, w, h},
                       (TextLook){ALIGN_RIGHT, element_size, weight, ink});
+    else if (!two && scene_width(s, size, weight, main) > inside && halves(s->arena, main, line))
+        for (int i = 0; i < 2; i++)
+            scene_text(s, x + w / 2, y + h / 2 + 4 + (i ? 8 : -8),
+                       (TextLook){ALIGN_MIDDLE, size, weight, ink}, line[i]);
     else
         scene_text(s, x + w / 2, y + base, (TextLook){ALIGN_MIDDLE, size, weight, ink},
                    scene_fit(s, main, w - 3, size, weight));

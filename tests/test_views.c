@@ -5,6 +5,7 @@
 #include "cost/cost.h"
 #include "layout/redistribute.h"
 #include "render/errors/errors.h"
+#include "render/furniture/wrong.h"
 #include "render/memory/bands.h"
 #include "render/memory/memory.h"
 #include "render/render.h"
@@ -747,6 +748,17 @@ static void hold_rows(const ErrMap *m, const Trace *t) {
         if (isfinite(top) && isfinite(row->max)) assert_true(row->max == top);
     }
 }
+/* Rows that are wrong and read nothing wrong; one step in all of its micro-batches is one. */
+static int wrong_steps(const ErrMap *m) {
+    int n = 0, same = 0;
+    for (int i = 0; i < m->n; i++) {
+        const ErrRow *r = &m->row[i];
+        if (r->worst_state != ERR_FIRST && r->worst_state != ERR_ALSO) continue;
+        n++;
+        same += r->step == m->first->step && !strcmp(r->name, m->first->name);
+    }
+    return n > 1 && same == n && m->row[m->n - 1].round < m->parts ? 1 : n;
+}
 /* The run without what the plan plants stands beside it, and is right. Is the first wrong value in
  * it too? A sum that is not due is not. */
 static bool hold_beside(Arena *a, const char *path, PlanRun *r, RenderOptions *o) {
@@ -759,14 +771,17 @@ static bool hold_beside(Arena *a, const char *path, PlanRun *r, RenderOptions *o
     assert_true(over >= 0);
     const ErrRow *twin = left.first->beside; /* a sum that is not due has none */
     if (twin) assert_string_equal(twin->name, left.first->name);
+    if (twin && left.first->how) assert_string_equal(twin->how, left.first->how);
     if (twin) assert_true(twin->worst_state < ERR_SUSPECT);
     o->beside = sound.t;
     o->beside_planted = true;
     const char *words = picture(a, r->t, o, FORMAT_SVG);
     says(words, "all right");
     says(words, "Without the mistake");
-    says(words, arena_printf(a, "%d step%s fail%s", left.wrong, left.wrong == 1 ? "" : "s",
-                             left.wrong == 1 ? "s" : ""));
+    const int dark = wrong_steps(&left);
+    says(words, arena_printf(a, "%d wrong step%s", dark, dark == 1 ? "" : "s"));
+    if (r->rep.plan->n_faults && !left.first->planted_at)
+        fail_msg("%s: nobody says where it is planted", path);
     bool near = false, inf = false; /* what has an ink or a word of its own has a key */
     for (int i = 0; i < left.n; i++) {
         near |= errors_far(&left, &left.row[i]) == ERR_AFTER;
@@ -811,7 +826,11 @@ static void errors_are_the_checks(void **state) {
                 says(words, errors_number(a, m.check->rank_error[q].error));
         if (m.check->n_index) says(words, arena_printf(a, "%.6g", m.check->got));
         if (m.check->n_index) says(words, arena_printf(a, "%.6g", m.check->want));
-        if (r.rep.plan->n_faults || r.rep.plan->n_gradients) {
+        if (plan_asks_wrong(r.rep.plan)) {
+            says(words, arena_printf(a, "First wrong value · the plan's %s", m.first->planted));
+            says(words, arena_printf(a, "Say `%s`", wrong_right_key(m.first->planted)));
+        }
+        if (r.rep.plan->n_faults || r.rep.plan->n_gradients || plan_asks_wrong(r.rep.plan)) {
             planted++;
             if (r.rep.plan->n_faults) /* a fault spoils the very step or source that it names */
                 says(words, arena_printf(a, "First wrong value · planted: %s",

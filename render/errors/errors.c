@@ -22,21 +22,26 @@ static const char *how_made(const Trace *t, int step) {
     return NULL;
 }
 
-/* What the plan plants at the step, or in the parameter or input of that name. */
-static const char *planted_at(const Trace *t, const char *name, int step) {
+/* What the plan plants at the step, or in the parameter or input of that name, and its line. */
+typedef struct {
+    const char *what, *at;
+} Planted;
+#define PLANTED(record) ((Planted){(record)->planted, (record)->planted_at})
+static Planted planted_in(const Trace *t, const char *name, int step) {
     const TraceParam *p = step < 0 ? trace_param(t, name) : NULL;
-    if (p && p->planted) return p->planted;
+    if (p && p->planted) return PLANTED(p);
     for (int i = 0; step < 0 && i < t->n_values; i++)
         if (t->values[i].planted && text_same(t->values[i].shape.name, name))
-            return t->values[i].planted;
+            return PLANTED(&t->values[i]);
     for (int i = 0; step >= 0 && i < t->n_collectives; i++)
-        if (t->collectives[i].step == step) return t->collectives[i].planted;
+        if (t->collectives[i].step == step) return PLANTED(&t->collectives[i]);
     for (int i = 0; step >= 0 && i < t->n_moves; i++)
-        if (t->moves[i].step == step) return t->moves[i].planted;
+        if (t->moves[i].step == step) return PLANTED(&t->moves[i]);
     for (int i = 0; step >= 0 && i < t->n_computes; i++)
-        if (t->computes[i].step == step) return t->computes[i].planted;
-    return NULL;
+        if (t->computes[i].step == step) return PLANTED(&t->computes[i]);
+    return (Planted){NULL};
 }
+#undef PLANTED
 
 static double rank_error(const TraceCheck *k, int64_t rank) {
     for (int i = 0; i < k->n_rank_error; i++)
@@ -306,8 +311,8 @@ static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
         const int64_t round = (int64_t)k->iteration * m->parts + k->microbatch;
         bool pass = text_same(k->verdict, "PASS");
         if (f) follow_check(f, k);
-        const char *planted = planted_at(t, k->value, k->step);
-        if (k->pass == PHASE_PARAMETERS && pass && k->max_abs == 0 && !planted &&
+        const Planted planted = planted_in(t, k->value, k->step);
+        if (k->pass == PHASE_PARAMETERS && pass && k->max_abs == 0 && !planted.what &&
             !source_is_off(t, k->value)) {
             ErrRow **rest = &sources[f && follow_anywhere(f)];
             if (!*rest) {
@@ -325,7 +330,7 @@ static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
             add_made(&steps, k, r = new_row(m, k->value, k->step));
             r->round = round;
             r->how = how_made(t, k->step);
-            r->planted = planted;
+            r->planted = planted.what, r->planted_at = planted.at;
         }
         add_check(m, r, k, f);
     }
@@ -366,14 +371,16 @@ bool errors_pair(Arena *a, const Trace *t, const Trace *u, ErrMap *m, ErrMap *ot
     ErrRow *more = ARENA_ARRAY(a, ErrRow, m->n + 1);
     bool *used = ARENA_ARRAY(a, bool, other->n + 1);
     *left = other->n;
-    for (int i = 0; i < m->n; i++) /* the k-th row of a name beside the k-th */
-        for (int k = 0; k < other->n; k++) {
-            if (used[k] || strcmp(other->row[k].name, m->row[i].name)) continue;
-            used[k] = true;
-            m->row[i].beside = &other->row[k];
-            --*left;
-            break;
-        }
+    for (int any = 0; any < 2; any++) /* the k-th row of a name beside the k-th */
+        for (int i = 0; i < m->n; i++)
+            for (int k = 0; k < other->n && !m->row[i].beside; k++) {
+                const ErrRow *r = &m->row[i], *o = &other->row[k];
+                if (used[k] || strcmp(o->name, r->name)) continue;
+                if (!any && !text_same(o->how, r->how) && (o->how || r->how)) continue;
+                used[k] = true;
+                m->row[i].beside = &other->row[k];
+                --*left;
+            }
     for (int i = 0; i < m->n; i++) {
         ErrRow *r = &m->row[i], *made = &more[i];
         /* where all is right one row is that of every micro-batch and training step */
@@ -403,15 +410,22 @@ static bool alike(const ErrRow *a, const ErrRow *b) {
     return wrong(a->worst_state) == wrong(b->worst_state) && a->worst_state != ERR_FIRST &&
            b->worst_state != ERR_FIRST;
 }
+/* Of a row of several values what is to be seen: a wrong step before what is wrong because of it.
+ */
+static ErrState worse(ErrState a, ErrState b) {
+    if (a == ERR_ALSO && b == ERR_LATER) return a;
+    if (b == ERR_ALSO && a == ERR_LATER) return b;
+    return a > b ? a : b;
+}
 static void join(Arena *arena, ErrMap *m, ErrRow *a, const ErrRow *b) {
     a->to = b->to ? b->to : b->name, a->to_before = b->to ? b->to_before : b->before;
     if (b->far && (!a->far || share_of(b->far) > share_of(a->far))) a->far = b->far;
     a->values += b->values;
     a->projected |= b->projected;
-    if (b->worst_state > a->worst_state) a->worst_state = b->worst_state;
+    a->worst_state = worse(a->worst_state, b->worst_state);
     if (b->max > a->max) a->max = b->max, a->bound = b->bound;
     for (int c = 0; c < m->n_columns; c++) {
-        if (b->state[c] > a->state[c]) a->state[c] = b->state[c];
+        a->state[c] = worse(a->state[c], b->state[c]);
         if (!(a->error[c] >= b->error[c]) && !isnan(b->error[c])) a->error[c] = b->error[c];
     }
     a->worst = NULL, a->by = NULL;

@@ -27,6 +27,8 @@ typedef struct ErrRow {
     const char *to, *to_before; /* name and before of the last that it stands for, where they are
                                    not of one part; NULL: it is of one */
     const char *planted;        /* the mistake that the plan plants here: "scale: 4"; NULL: none */
+    const char *planted_at;     /* "plan.yaml:14", which plants it, where that is not the step's own
+                                   line; NULL: it is, or is not known */
     const TraceCheck *worst;    /* the check that decided; NULL: of many */
     bool projected;             /* held by projections: max and bound are of these */
     bool sources;               /* stands for inputs and parameters */
@@ -64,7 +66,8 @@ typedef struct {
  * neighbours share one. A column shows the worst. False if the trace has no checks. */
 bool errors_map(Arena *a, const Trace *t, ErrMap *out);
 /* The same for two runs of one model on the same ranks, with the same columns; a row of `m` knows
- * that of `other`: the k-th of a name the k-th. *left: rows of `other` that have no place. False if
+ * that of `other`: the k-th of a name and of a way to make it the k-th, then the k-th of those of
+ * a name that are left. *left: rows of `other` that have no place. False if
  * one has no checks, or other ranks. */
 bool errors_pair(Arena *a, const Trace *t, const Trace *u, ErrMap *m, ErrMap *other, int *left);
 /* What the distance of a row says of the value: equal, rounded, first wrong, wrong itself, or wrong

@@ -4,6 +4,7 @@
  * a trace without checks: nothing is right that was not run. */
 #include "render/errors/twins.h"
 #include "render/furniture/views.h"
+#include "render/furniture/wrong.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,7 +196,7 @@ static const char *joined(Arena *a, const char *how, const ErrRow *r) {
 
 /* Where the plan plants a mistake, in the row of what it spoils. */
 static const char *planted_words(ErrPen *p, const ErrRow *r) {
-    return r->planted ? arena_printf(p->a, " · planted: %s", r->planted) : "";
+    return r->planted ? arena_printf(p->a, " · %s", wrong_asked(p->a, r->planted)) : "";
 }
 
 /* "RS" of "ReduceScatter", which the panel and the tooltip spell out; anything else as it is. */
@@ -217,7 +218,10 @@ static void row_name(ErrPen *p, const ErrRow *r, double y) {
     const double lw = scene_width(p->s, size, weight, label);
     if (r->sources && lw + hw > room) how = "", hw = 0; /* all of them, however many */
     if (hw + pw + lw > room && pw > room * 0.4)
-        planted = " · planted", pw = scene_width(p->s, size, SEMIBOLD, planted);
+        planted = wrong_right_key(r->planted)
+                      ? arena_printf(p->a, " · %s", strrchr(r->planted, ' ') + 1)
+                      : " · planted",
+        pw = scene_width(p->s, size, SEMIBOLD, planted);
     if (hw + pw + lw > room && r->how)
         how = joined(p->a, coll_code(r->how), r), hw = scene_width(p->s, size, REGULAR, how);
     if (hw + pw + lw > room && r->by && r->planted) { /* that tells it from others, too */
@@ -306,12 +310,13 @@ static bool in_rounds(const ErrMap *m) {
         if (m->row[i].round < m->row[i - 1].round) return false;
     return m->n && m->row[m->n - 1].round > 0;
 }
-/* "micro-batch 2" of the first row of one; NULL: the row is not that. */
+/* "micro-batch 2" of the first row of one, counted from 0 as in schedules, causes and records;
+ * NULL: the row is not that. */
 static const char *round_words(const ErrPen *p, const ErrRow *r) {
     const ErrMap *m = &p->map;
     bool starts =
         r == m->row ? !r->sources : r->round != r[-1].round || (r == m->row + 1 && r[-1].sources);
-    int parts = m->parts, step = (int)(r->round / parts) + 1, part = (int)(r->round % parts) + 1;
+    int parts = m->parts, step = (int)(r->round / parts), part = (int)(r->round % parts);
     if (!starts || !in_rounds(m)) return NULL;
     if (m->row[m->n - 1].round < parts) return arena_printf(p->a, "micro-batch %d", part);
     if (parts == 1) return arena_printf(p->a, "training step %d", step);
@@ -393,6 +398,16 @@ static void draw_columns(ErrPen *p, int map, double y) {
                                    : "ranks of a class");
 }
 
+/* "3 wrong steps": those of the darkest ink, which read nothing wrong, as the title counts them;
+ * one that is wrong in several micro-batches is one. In w. */
+static const char *wrong_steps(ErrPen *p, const ErrMap *m, double w) {
+    const bool one = m->again && m->again == m->also && m->row[m->n - 1].round < m->parts;
+    const int n = one ? 1 : 1 + m->also;
+    const char *steps = arena_printf(p->a, "%d wrong step%s", n, n == 1 ? "" : "s");
+    if (!one) return steps;
+    const char *all = arena_printf(p->a, "%s in %d micro-batches", steps, m->again + 1);
+    return scene_width(p->s, 12.5, SEMIBOLD, all) <= w ? all : steps;
+}
 /* What stands over each of two maps: whose it is, and how it came out. */
 static double draw_heads(ErrPen *p, double y) {
     const RenderOptions *o = p->c->o;
@@ -403,11 +418,9 @@ static double draw_heads(ErrPen *p, double y) {
         const Trace *t = i ? p->other.t : p->map.t;
         const ErrMap *m = i ? &p->other : &p->map;
         bool planted = i && o->beside_planted;
-        const char *result = m->wrong
-                                 ? arena_printf(p->a, "%d step%s fail%s", m->wrong,
-                                                m->wrong == 1 ? "" : "s", m->wrong == 1 ? "s" : "")
-                             : m->suspect ? "suspect"
-                                          : "all right";
+        double w = fmin(map_width(p, i) + twin_gap(p) - 10,
+                        p->x + p->w - map_at(p, i)); /* the page ends at the second */
+        const char *result = m->wrong ? wrong_steps(p, m, w) : m->suspect ? "suspect" : "all right";
         Run run[2] = {{result, SEMIBOLD,
                        m->wrong     ? ROLE_FAIL
                        : m->suspect ? ROLE_WARN
@@ -415,8 +428,6 @@ static double draw_heads(ErrPen *p, double y) {
                        false, false},
                       {t->plan && !planted ? arena_printf(p->a, " · %s", t->plan) : "", REGULAR,
                        ROLE_SECOND, false, false}};
-        double w = fmin(map_width(p, i) + twin_gap(p) - 10,
-                        p->x + p->w - map_at(p, i)); /* the page ends at the second */
         double rw = scene_width(p->s, 12.5, SEMIBOLD, result);
         const char *const *head = heads[i ? planted ? 1 : 2 : 0],
                           *what = head[scene_width(p->s, 13, SEMIBOLD, head[0]) > w];
@@ -455,6 +466,27 @@ static double draw_map_of_errors(ErrPen *p, double y, double *at) {
     scene_end(p->s);
     *at = fy + p->row / 2;
     return top + m->n * p->row;
+}
+
+/* Where map i ends in that row. */
+static double row_end(ErrPen *p, int i, const ErrRow *r) {
+    const double cells = map_at(p, i) + p->map.n_columns * p->cell + 2;
+    const bool empty =
+        r && !round_words(p, r) && errors_far(i ? &p->other : &p->map, r) == ERR_NONE;
+    if (p->far[i] > 0 && !empty) return map_at(p, i) + map_width(p, i) + 2;
+    if (p->beside <= 0 || !r || !is_silent(p, r)) return cells;
+    return cells + 14 + scene_width(p->s, 12, MEDIUM, errors_row_number(p->a, r));
+}
+/* The second map stands between the first wrong row and the panel, which speaks of the same row of
+ * it too: the line to the panel goes round that. Returns where it goes on. */
+static double draw_across(ErrPen *p, double at) {
+    const double from = row_end(p, 0, p->map.first), x = map_at(p, 1) - 1;
+    scene_begin(p->s, "edge", "across", "the first wrong value without the mistake");
+    scene_segment(p->s, (Pt){from, at}, (Pt){x, at}, ROLE_FAIL, 2);
+    scene_rect(p->s, (Area){x, at - p->row / 2, p->map.n_columns * p->cell + 2, p->row}, 0,
+               (Look){ROLE_NONE, ROLE_FAIL, 2});
+    scene_end(p->s);
+    return row_end(p, 1, p->map.first->beside);
 }
 
 /* ---- the panel ---- */
@@ -565,7 +597,12 @@ static void repair(Panel *q) {
         if (u->collectives[i].step == r->step) c = &u->collectives[i];
     const RenderOptions *o = q->p->c->o;
     bool planted = o->beside_planted;
-    say(q, heading, planted ? "Without the planted mistake" : "In the run beside it", 1, 0);
+    const char *key = planted ? wrong_right_key(q->p->map.first->planted) : NULL;
+    say(q, heading,
+        key       ? arena_printf(a, "With `%s`", key)
+        : planted ? "Without the planted mistake"
+                  : "In the run beside it",
+        1, 0);
     if (!r) {
         say(q, body, "There is no such step.", 2, 8);
         return;
@@ -576,14 +613,11 @@ static void repair(Panel *q) {
                             coll_word(c->op) ? coll_word(c->op)->name : c->op,
                             words_axis_list(a, u, c->axis), words_members(a, &c->groups, 0),
                             bytes_text(c->bytes_in, a));
-    bool fine = r->worst_state < ERR_SUSPECT;
-    say(q, body,
-        arena_printf(a, "%s, %s", made,
-                     fine ? r->max > 0
-                                ? arena_printf(a, "right within %s", errors_number(a, r->max))
-                                : "equal bit for bit"
-                          : "and wrong too"),
-        3, 0);
+    const char *right = r->max > 0 ? arena_printf(a, "right within %s", errors_number(a, r->max))
+                                   : "equal bit for bit";
+    if (r->worst_state >= ERR_SUSPECT) right = r->step < 0 ? "wrong too" : "and wrong too";
+    say(q, body, /* a source is computed by nobody */
+        r->step < 0 ? words_capital(a, right) : arena_printf(a, "%s, %s", made, right), 3, 0);
     if (!planted && c && c->line > 0 && q->p->preset != PRESET_SLIDE)
         say(q, small,
             arena_printf(a, "plan line %s:%d", c->file ? words_file(c->file) : u->plan, c->line), 2,
@@ -606,10 +640,11 @@ static const char *at_module(Panel *q, int step, const char *path) {
                : "";
 }
 /* What mends the first wrong value; line: a line of the plan asks for it. */
-static const char *to_do(const ErrMap *m, const TraceCheck *k, bool line) {
+static const char *to_do(Arena *a, const ErrMap *m, const TraceCheck *k, bool line) {
     const Trace *t = m->t;
-    if (m->first && m->first->planted)
-        return "Take the planted mistake out: this step is right without it.";
+    const char *planted = m->first ? m->first->planted : NULL, *right = wrong_right_key(planted);
+    if (right) return arena_printf(a, "Say `%s`: this step is right with it.", right);
+    if (planted) return "Take the planted mistake out: this step is right without it.";
     for (int i = 0; i < t->n_moves; i++)
         if (t->moves[i].step == k->step && words_declares(&t->moves[i]))
             return "Declare how the value really lies, or move it before it is declared.";
@@ -619,6 +654,7 @@ static const char *to_do(const ErrMap *m, const TraceCheck *k, bool line) {
                     : "No line of the plan asks for this step.";
 }
 static void panel_wrong(Panel *q) {
+    static const char recipe[] = "recipe "; /* whose line is not of the plan's file */
     const ErrMap *m = &q->p->map;
     const TraceCheck *k = m->check;
     Arena *a = q->p->a;
@@ -628,10 +664,10 @@ static void panel_wrong(Panel *q) {
     const char *planted = m->first ? m->first->planted : NULL;
     const TextLook set = {ALIGN_LEFT, 12, planted ? SEMIBOLD : REGULAR,
                           planted ? ROLE_FAIL : ROLE_SECOND};
-    const char *what =
-        planted ? arena_printf(a, "First wrong value · planted: %s", planted) : "First wrong value";
+    const char *what = planted ? arena_printf(a, "First wrong value · %s", wrong_asked(a, planted))
+                               : "First wrong value";
     if (planted && scene_width(q->p->s, set.size, set.weight, what) > q->w)
-        what = arena_printf(a, "Planted: %s", planted);
+        what = words_capital(a, wrong_asked(a, planted));
     say(q, set, what, 1, 0);
     const char *path, *before = words_value_path(a, m->t, k->value, &path);
     const double room = q->w - scene_width(q->p->s, 15, BOLD, before);
@@ -655,13 +691,15 @@ static void panel_wrong(Panel *q) {
     evidence(q, k);
     if (q->p->twin) repair(q);
     say(q, heading, "What to do", 1, 0);
+    if (m->first && m->first->planted_at) line = m->first->planted_at;
     const char *file = line ? strrchr(line, '/') : NULL; /* without its folders */
     file = line ? fit_end(q, file ? file + 1 : line) : NULL;
-    if (q->p->preset != PRESET_SLIDE || !q->p->twin) say(q, body, to_do(m, k, line), 3, 0);
+    if (q->p->preset != PRESET_SLIDE || !q->p->twin) say(q, body, to_do(a, m, k, line), 3, 0);
     if (line)
         say(q, body,
-            arena_printf(a, k->n_terms && q->p->preset == PRESET_SLIDE ? "%s" : "Plan line %s",
-                         file),
+            (k->n_terms && q->p->preset == PRESET_SLIDE) || !strncmp(file, recipe, strlen(recipe))
+                ? words_capital(a, file)
+                : arena_printf(a, "Plan line %s", file),
             2, 0);
     else if (planted) say(q, body, arena_printf(a, "The plan says `%s`.", planted), 2, 0);
 }
@@ -1054,12 +1092,8 @@ static Scene *errors_page(const ViewCall *c, int rows, bool brief) {
     double y = figure_head(s, p.preset, headline(&p), sub, 0) + (slide ? 0 : 8);
     double panel = p.twin ? y : y + 22;
     if (p.twin) y = draw_heads(&p, y);
-    double bottom = draw_map_of_errors(&p, y, &at),
-           start = p.x + p.left + p.map.n_columns * p.cell + 2 + p.far[0];
-    if (p.beside > 0 && p.map.first)
-        start += 14 + scene_width(s, 12, MEDIUM, errors_row_number(p.a, p.map.first));
-    /* the other map stands in the way of an arrow; the frame and the name say which row it is */
-    if (p.twin) at = 0;
+    double bottom = draw_map_of_errors(&p, y, &at), start = 0;
+    if (at > 0) start = p.twin && !narrow ? draw_across(&p, at) : row_end(&p, 0, p.map.first);
     double right = p.x + maps_width(&p);
     if (narrow) bottom = draw_panel(&p, p.x, bottom + 18, p.w, 0, 0);
     else
@@ -1182,6 +1216,8 @@ static void text_first(ErrPen *p, Str *s, int w) {
                  k->rank_error[i].error);
     if (!none && k->n_rank_error > 8) str_add(s, "             and more ranks\n");
     if (line) words_labelled(s, "plan line    ", line, w);
+    if (p->map.first && p->map.first->planted_at)
+        words_labelled(s, "planted in   ", p->map.first->planted_at, w);
 }
 
 const char *view_errors_text(const ViewCall *c) {

@@ -29,11 +29,28 @@ typedef struct {
 
 bool wrong_skipped(const TraceCollective *c) { return c->skipped; }
 
+/* Keys of a plan that ask for what is wrong, and what they say where it is right. */
+static const struct {
+    const char *wrong, *right;
+} own_key[] = {{"normalise: local_mean", "normalise: global"},
+               {"aux_loss: per_shard", "aux_loss: exact"}};
+const char *wrong_right_key(const char *planted) {
+    for (size_t i = 0; planted && i < sizeof own_key / sizeof *own_key; i++)
+        if (!strcmp(planted, own_key[i].wrong)) return own_key[i].right;
+    return NULL;
+}
+const char *wrong_asked(Arena *a, const char *planted) {
+    return arena_printf(a, wrong_right_key(planted) ? "the plan's %s" : "planted: %s", planted);
+}
+
 /* "dw2" of "grad.param.layers.0.feed_forward.w2.weight", "w2" of what becomes of it; "after wo" of
  * what a weight makes, as other figures have it; the leaf of any other name. */
 static const char *short_value(Arena *a, const Trace *t, Subject s) {
     const char *name = words_updated(a, s.of), *dot = strrchr(name, '.');
     if (s.role == OF_ITSELF && !trace_param(t, name)) return words_value(a, t, s.of);
+    const ValueName made = words_value_name(a, t, subject_name(a, s));
+    if (made.gradient && made.after)
+        return arena_printf(a, "dy %s", made.brief); /* of what w2 makes */
     bool weight = dot && !strcmp(dot, ".weight");
     const char *leaf = words_leaf(weight ? arena_strndup(a, name, (size_t)(dot - name)) : name);
     return arena_printf(a, "%s%s",
@@ -96,15 +113,17 @@ static void coll_found(Finds *f, const TraceCollective *c) {
                                          words_axis_list(f->a, f->t, c->axis)));
     const char *why = c->wrong;
     if (c->skipped)
-        why = arena_printf(f->a, "is missing (planted: %s), so %s",
-                           c->planted ? c->planted : "dropped", left_undone(f, c));
+        why =
+            arena_printf(f->a, "is missing (%s), so %s",
+                         wrong_asked(f->a, c->planted ? c->planted : "dropped"), left_undone(f, c));
     else if (c->planted && c->wrong && strstr(c->wrong, c->planted))
-        why = arena_printf(f->a, "is not what the layouts need (planted: %s)", c->planted);
+        why =
+            arena_printf(f->a, "is not what the layouts need (%s)", wrong_asked(f->a, c->planted));
     else if (c->planted && c->wrong)
-        why = arena_printf(f->a, "is not what the layouts need (planted: %s): %s", c->planted,
-                           c->wrong);
+        why = arena_printf(f->a, "is not what the layouts need (%s): %s",
+                           wrong_asked(f->a, c->planted), c->wrong);
     else if (c->planted)
-        why = arena_printf(f->a, "is not what it should be (planted: %s)", c->planted);
+        why = arena_printf(f->a, "is not what it should be (%s)", wrong_asked(f->a, c->planted));
     else why = arena_printf(f->a, "is wrong: %s", c->wrong);
     *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
         (Found){.maker = -1,
@@ -121,14 +140,14 @@ static void coll_found(Finds *f, const TraceCollective *c) {
 }
 
 static const char *planted_words(Finds *f, const char *planted) {
-    return arena_printf(f->a, "is not what it should be (planted: %s)", planted);
+    return arena_printf(f->a, "is not what it should be (%s)", wrong_asked(f->a, planted));
 }
 
 static const char *move_why(Finds *f, const TraceLocalMove *m) {
     if (!m->wrong) return planted_words(f, m->planted);
     if (!m->planted) return arena_printf(f->a, "does not hold: %s", m->wrong);
-    return arena_printf(f->a, "is not what the layouts need (planted: %s): %s", m->planted,
-                        m->wrong);
+    return arena_printf(f->a, "is not what the layouts need (%s): %s",
+                        wrong_asked(f->a, m->planted), m->wrong);
 }
 
 /* A parameter or input that is planted has no step: the first shown op that reads it speaks of it.
@@ -278,8 +297,9 @@ static const char *where_of(Finds *f, const Found *x, const WrongNote *note, con
                                                 x->file ? words_file(x->file) : "the plan")
                                  : "",
                *left = x->left_by ? maker_line(f, x) : "",
-               *planted =
-                   x->broken && x->planted ? arena_printf(f->a, " (planted: %s)", x->planted) : "";
+               *planted = x->broken && x->planted
+                              ? arena_printf(f->a, " (%s)", wrong_asked(f->a, x->planted))
+                              : "";
     if (x->missing) return NULL;
     return words_symbol(f->a, arena_printf(f->a, "%s %d%s%s%s%s", who, x->step,
                                            note->n > 1 ? " first" : "", at, left, planted));

@@ -27,6 +27,14 @@ typedef struct {
  * local moves, ops and sources. An empty list if nothing is. It lives in `a`, its sentences too. */
 const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *of, int step),
                             const void *of);
+/* What a key of the plan says where all is right, "normalise: global", of a mistake that such a key
+ * asks for in so many words, "normalise: local_mean": nobody plants it. NULL: it is planted. */
+const char *wrong_right_key(const char *planted);
+/* What a key of the plan says where all is right, "normalise: global", of a mistake that this key
+ * asks for by itself, "normalise: local_mean": nobody plants that. NULL: it is planted. */
+const char *wrong_right_key(const char *planted);
+/* Who asks for it: "planted: offset: 1", "the plan's normalise: local_mean". */
+const char *wrong_asked(Arena *a, const char *planted);
 /* Title of a picture in which something is wrong: the rule that is broken, of several the first,
  * and how many more there are. NULL: nothing is wrong. */
 const char *wrong_title(const WrongList *l);

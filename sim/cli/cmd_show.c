@@ -257,12 +257,12 @@ static void forgive_limits(Loaded *l) {
     l->exit = diags_exit(l->d);
 }
 /* The run that the picture of errors shows beside the wrong one: that of --beside, or of the plan
- * itself without the mistakes that it plants. A repair that is not known is not guessed. False: it
- * was asked for and cannot be had. */
+ * itself without the mistakes that it plants, or that a key of it asks for. A repair that is not
+ * known is not guessed. False: it was asked for and cannot be had. */
 static bool find_beside(Cli *c, PipelineOptions o, const Loaded *l, const RenderView *view,
                         RenderOptions *r) {
     const Plan *p = l->report.plan;
-    bool planted = p && (p->n_faults || p->n_gradients || c->o.fault);
+    bool planted = p && (p->n_faults || p->n_gradients || plan_asks_wrong(p) || c->o.fault);
     Loaded right;
     bool own = planted && strcmp(l->path, "-") != 0;
     if (!(view->asks & VIEW_BESIDE) || (!c->o.beside && !own)) return true;

@@ -258,6 +258,7 @@ Trace *pipeline_run(Arena *arena, Diags *d, PlanText given, const PipelineOption
     Run r = {.arena = arena, .d = d, .o = o, .rep = report};
     int before = d->n;
     r.plan = report->plan = plan_parse(arena, d, given);
+    if (o->sound) plan_ask_right(r.plan);
     /* a line that is wrong keeps nobody from hearing of the other mistakes */
     bool read = diags_errors(d) == r.plan->line_errors;
     if (!read) model_check_preset(arena, d, r.plan);

@@ -35,8 +35,8 @@ typedef struct PipelineOptions {
     int threads;    /* 0: all cores */
     const char *hardware; /* overrides the plan's */
     const char *fault;    /* --fault NAME: an extra fault, or NULL */
-    bool sound; /* leave out the mistakes that the plan plants (faults, gradients): what it would be
-                   without */
+    bool sound; /* leave out the mistakes that the plan plants (faults, gradients) or a key of it
+                   asks for (plan_asks_wrong): what it would be without */
     const char *against, *map; /* --against FILE, --map FILE */
     int64_t against_of; /* --against-rank: 1 + the rank that the file is of; 0: its names say it */
     double tolerance;   /* --tolerance; 0: by dtype */

@@ -268,6 +268,7 @@ static void record_params(Rec *r) {
         TraceParam *q = ARENA_PUSH(r->t->arena, r->t->params, r->t->n_params, r->t->cap_params);
         const Val *v = &r->p->val[r->p->first[t]];
         *q = (TraceParam){.plan_name = x->plan_name, .layer = -1, .planted = v->fault};
+        q->planted_at = traffic_planted_at(r->a, v->planted_at, (Loc){0});
         shape_record(r, v, &a->compute[t], &q->compute);
         shape_record(r, v, &a->rest[t], &q->rest);
         q->compute.name = q->rest.name = graph_name(x);
@@ -352,6 +353,7 @@ static void record_value(Rec *r, const Val *v, const Step *s) {
                       .pass = s ? s->pass : PHASE_FORWARD,
                       .layer = layer_of(r, v->tensor)};
     x->planted = s ? NULL : v->fault;
+    if (!s) x->planted_at = traffic_planted_at(r->a, v->planted_at, (Loc){0});
     x->way = stages_way_of(r->p->assign->stages, v->stage);
     x->once = s && r->p->assign->stages && lives_deferred(r->p, s);
     x->alive = r->buffers[v - r->p->val];
@@ -400,6 +402,7 @@ static void record_compute(Rec *r, const Step *s) {
                       .recompute = s->recompute,
                       .wrong = s->wrong};
     c.planted = s->fault;
+    c.planted_at = traffic_planted_at(r->a, s->planted_at, s->loc);
     c.makes = program_subject(p, &p->val[s->out]);
     c.output = subject_name(r->a, c.makes);
     c.op = n ? (s->kind == ST_ADJOINT
@@ -541,6 +544,7 @@ static void record_move(Rec *r, const Step *s) {
     x->wrong = s->wrong;
     x->left_by = s->left_by;
     x->planted = s->fault;
+    x->planted_at = traffic_planted_at(r->a, s->planted_at, s->loc);
 }
 
 /* Of a file its name, without the folder that it lies in. */

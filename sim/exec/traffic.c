@@ -254,6 +254,11 @@ static const char *reduce_text(const Act *a) {
     if (a->kind == MOVE_ALL_REDUCE_MAX) return "max";
     return move_reduces(a->kind) ? text[a->combine] : NULL;
 }
+const char *traffic_planted_at(Arena *a, Loc planted, Loc own) {
+    if (!planted.file || planted.line < 1) return NULL;
+    if (own.file && planted.line == own.line && !strcmp(planted.file, own.file)) return NULL;
+    return arena_printf(a, "%s:%d", planted.file, planted.line);
+}
 /* "all_reduce(dp), sum": what the layouts ask for where something else is planted. */
 static const char *declared_text(const Traffic *c, const Step *s) {
     Act a = act_declared(&s->move);
@@ -283,6 +288,7 @@ void traffic_record(const Traffic *c, const Step *s, TraceCollective *x) {
     x->skipped = !act.times && !act.alone;
     if (!s->act) return;
     x->planted = s->fault;
+    x->planted_at = traffic_planted_at(c->arena, s->planted_at, s->loc);
     x->shift = act.shift;
     x->alone = act.alone;
     x->declared = declared_text(c, s);

@@ -20,4 +20,7 @@ Recent traffic_alike(Arena *arena);
  * record of step `s`, which leads its unit if it is in one. Bytes are padded as the framework pads.
  */
 void traffic_record(const Traffic *c, const Step *s, TraceCollective *x);
+/* "plan.yaml:14", the entry that plants a mistake in a step or source whose own line is `own`;
+ * NULL: none does, or that very line. */
+const char *traffic_planted_at(Arena *a, Loc planted, Loc own);
 #endif

@@ -59,6 +59,12 @@ static const Word part_words[] = {{"embedding", PART_EMBEDDING}, {"blocks", PART
                                   {"norm", PART_NORM},           {"head", PART_HEAD},
                                   {"loss", PART_LOSS},           {NULL, 0}};
 bool plan_local_means(const Plan *p) { return !strcmp(p->normalise, "local_mean"); }
+static bool balances_apart(const Plan *p) { return !strcmp(p->moe.aux_loss, "per_shard"); }
+bool plan_asks_wrong(const Plan *p) { return plan_local_means(p) || balances_apart(p); }
+void plan_ask_right(Plan *p) {
+    if (plan_local_means(p)) p->normalise = "global";
+    if (balances_apart(p)) p->moe.aux_loss = "exact";
+}
 const char *plan_parts_text(Arena *a, uint32_t parts) {
     Str s = str_new(a);
     for (const Word *w = part_words; w->word; w++)

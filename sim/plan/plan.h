@@ -387,6 +387,11 @@ const char *plan_axis_nearest(const char *name, const char *const *names);
 const char *plan_parts_text(Arena *a, uint32_t parts);
 /* `loss: {normalise: local_mean}`. */
 bool plan_local_means(const Plan *p);
+/* Does a key of the plan ask for what is not the unsharded model: `normalise: local_mean`,
+ * `aux_loss: per_shard`? */
+bool plan_asks_wrong(const Plan *p);
+/* Such keys say what is right: `global`, `exact`. */
+void plan_ask_right(Plan *p);
 /* The scheme's name: "torchtitan". */
 const char *plan_names_text(Names n);
 const char *plan_trust_text(Trust t);

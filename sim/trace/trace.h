@@ -95,6 +95,7 @@ typedef struct {
         summed; /* axes over which the plan declares the sum of its gradient: "dp*tp"; NULL: none */
     const char
         *planted; /* the mistake that the plan plants in it at rest: "offset: 1"; NULL: none */
+    const char *planted_at; /* with it, "plan.yaml:14": what plants it; NULL: `line` */
 } TraceParam;
 
 /* A module that a line of the plan speaks of, or a unit of fully_shard: who hangs a hook on it. */
@@ -123,6 +124,7 @@ typedef struct {
     int way;   /* 1: of a micro-batch that enters a pipeline at its other end (DualPipe) */
     bool once; /* in a pipeline: made once a step, after the last micro-batch */
     const char *planted; /* input: the mistake that the plan plants in it: "reseed"; NULL: none */
+    const char *planted_at; /* with it, "plan.yaml:14": what plants it; NULL: not known */
     int list; /* in rows: the step that made the index list which says which; -1: it has no rows.
                  Local shapes have the rows to expect where all experts are asked for as often */
     int64_t most;     /* rows that any rank can have of it, whatever the router says */
@@ -156,6 +158,7 @@ typedef struct {
                             in its place "none"; NULL: it is the causal one */
     const char *wrong;   /* what the static check found at this step; NULL: nothing */
     const char *planted; /* the mistake that the plan plants here: "local"; NULL: none */
+    const char *planted_at; /* with it, "plan.yaml:14": what plants it; NULL: not known */
 } TraceCompute;
 
 /* Bytes of one collective on a class of ranks. */
@@ -221,9 +224,10 @@ typedef struct {
     const char *wrong; /* what the static check found at this step; NULL: nothing */
     const char
         *planted; /* name of the mistake that the plan plants here: "gradients: none"; NULL: none */
-    const char *declared; /* with it, what the layouts ask for: "all_reduce(dp), sum"; the record
-                             says what is done */
-    bool skipped;         /* of which nothing is left: no rank sends */
+    const char *planted_at; /* with it, "plan.yaml:14": what plants it; NULL: `line` */
+    const char *declared;   /* with it, what the layouts ask for: "all_reduce(dp), sum"; the record
+                               says what is done */
+    bool skipped;           /* of which nothing is left: no rank sends */
 } TraceCollective;
 /* Fills makes and reads from output and inputs: for records that come as text. */
 void trace_compute_subjects(Arena *arena, TraceCompute *c);
@@ -246,10 +250,11 @@ typedef struct {
     Subject subject; /* of value */
     int value_step;
     int layer;
-    int line;            /* of the plan; 0: none */
-    const char *wrong;   /* what the static check found at this step; NULL: nothing */
-    const char *left_by; /* with it, the module that leaves the value as it is; NULL: none */
-    const char *planted; /* name of the mistake that the plan plants here; NULL: none */
+    int line;               /* of the plan; 0: none */
+    const char *wrong;      /* what the static check found at this step; NULL: nothing */
+    const char *left_by;    /* with it, the module that leaves the value as it is; NULL: none */
+    const char *planted;    /* name of the mistake that the plan plants here; NULL: none */
+    const char *planted_at; /* with it, "plan.yaml:14": what plants it; NULL: `line` */
 } TraceLocalMove;
 
 typedef struct {

@@ -89,6 +89,7 @@ static const Field param_fields[] = {
     {"on", F_TEXT, OPTIONAL, AT(on), 0, 0},
     {"summed", F_TEXT, OPTIONAL, AT(summed), 0, 0},
     {"planted", F_TEXT, OPTIONAL, AT(planted), 0, 0},
+    {"planted_at", F_TEXT, OPTIONAL, AT(planted_at), 0, 0},
     {"matched_by", F_MATCHED, OPTIONAL, 0, 0, 0},
 };
 #undef R
@@ -117,6 +118,7 @@ static const Field value_fields[] = {
     {"way", F_INT, OPTIONAL, AT(way), 0, 0},
     {"once", F_BOOL, OPTIONAL, AT(once), 0, 0},
     {"planted", F_TEXT, OPTIONAL, AT(planted), 0, 0},
+    {"planted_at", F_TEXT, OPTIONAL, AT(planted_at), 0, 0},
     {"list", F_INT, OPTIONAL, AT(list), 0, -1},
     {"most", F_I64, OPTIONAL, AT(most), 0, 0},
     {"room", F_TEXT, OPTIONAL, AT(room), 0, 0},
@@ -151,6 +153,7 @@ static const Field compute_fields[] = {
     {"mask", F_TEXT, OPTIONAL, AT(mask), 0, 0},
     {"wrong", F_TEXT, OPTIONAL, AT(wrong), 0, 0},
     {"planted", F_TEXT, OPTIONAL, AT(planted), 0, 0},
+    {"planted_at", F_TEXT, OPTIONAL, AT(planted_at), 0, 0},
 };
 #undef R
 
@@ -195,6 +198,7 @@ static const Field collective_fields[] = {
     {"planted", F_TEXT, OPTIONAL, AT(planted), 0, 0},
     {"skipped", F_BOOL, OPTIONAL, AT(skipped), 0, 0},
     {"declared", F_TEXT, OPTIONAL, AT(declared), 0, 0},
+    {"planted_at", F_TEXT, OPTIONAL, AT(planted_at), 0, 0},
 };
 #undef R
 
@@ -215,6 +219,7 @@ static const Field move_fields[] = {
     {"wrong", F_TEXT, OPTIONAL, AT(wrong), 0, 0},
     {"left_by", F_TEXT, OPTIONAL, AT(left_by), 0, 0},
     {"planted", F_TEXT, OPTIONAL, AT(planted), 0, 0},
+    {"planted_at", F_TEXT, OPTIONAL, AT(planted_at), 0, 0},
 };
 #undef R
 

@@ -694,12 +694,17 @@ static void panel_wrong(Panel *q) {
     if (m->first && m->first->planted_at) line = m->first->planted_at;
     const char *file = line ? strrchr(line, '/') : NULL; /* without its folders */
     file = line ? fit_end(q, file ? file + 1 : line) : NULL;
-    if (q->p->preset != PRESET_SLIDE || !q->p->twin) say(q, body, to_do(a, m, k, line), 3, 0);
+    const bool slide = q->p->preset == PRESET_SLIDE, brief = slide && q->p->twin;
+    if (!brief) say(q, body, to_do(a, m, k, line), 3, 0);
     if (line)
         say(q, body,
-            (k->n_terms && q->p->preset == PRESET_SLIDE) || !strncmp(file, recipe, strlen(recipe))
+            (k->n_terms && slide) || !strncmp(file, recipe, strlen(recipe))
                 ? words_capital(a, file)
-                : arena_printf(a, "Plan line %s", file),
+                : arena_printf(a, "%s %s",
+                               !brief || !planted         ? "Plan line"
+                               : wrong_right_key(planted) ? "Say it in"
+                                                          : "Take it out:",
+                               file),
             2, 0);
     else if (planted) say(q, body, arena_printf(a, "The plan says `%s`.", planted), 2, 0);
 }

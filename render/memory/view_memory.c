@@ -821,16 +821,20 @@ static const char *headline(MemPen *p) {
     if (!alike) return arena_printf(p->a, "%s holds %s at the peak", who, total);
     const char *live = top == MEM_ACTS ? live_words(p) : NULL;
     if (live) return arena_printf(p->a, "%s holds %s at the peak, %s", who, total, live);
-    Str most = str_new(p->a); /* several where they are as large as each other */
+    Str most = str_new(p->a); /* several where they are as large as each other, as printed */
     int n = 0, left = 0;
-    for (int k = 0; k < MEM_KINDS; k++) left += m->bytes[k] == m->bytes[top];
+    bool large[MEM_KINDS];
+    for (int k = 0; k < MEM_KINDS; k++) {
+        large[k] = !strcmp(bytes_text(m->bytes[k], p->a), bytes_text(m->bytes[top], p->a));
+        left += large[k];
+    }
     for (int k = 0; k < MEM_KINDS; k++)
-        if (m->bytes[k] == m->bytes[top])
+        if (large[k])
             str_addf(&most, "%s%s", n++ ? n == left ? " and " : ", " : "", memory_inks[k].name);
     return arena_printf(p->a, "%s holds %s at the peak, %s %s", who, total,
-                        2 * m->bytes[top] > m->total ? "most of it"
-                        : left > 1                   ? "its largest parts"
-                                                     : "its largest part",
+                        left > 1                       ? "its largest parts"
+                        : 2 * m->bytes[top] > m->total ? "most of it"
+                                                       : "its largest part",
                         most.s);
 }
 

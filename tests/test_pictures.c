@@ -20,6 +20,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <ctype.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -1133,6 +1134,66 @@ static void shards_show_the_ring(void **state) {
     assert_int_equal(heads, 3 * (4 + 1)); /* the last's goes out below, and comes in above */
     arena_free(a);
 }
+/* The mask of a ring says of each block after how many hops its keys are there: as many blocks and
+ * halves of blocks of a hop as that hop's recorded work has pairs. */
+static void mask_of_a_ring_counts_hops(void **state) {
+    (void)state;
+    enum { LEN = 64 / 8 }; /* of 64 tokens in 8 pieces */
+    Arena *a = arena_new();
+    const PlanRun r = shipped(a, "plans/41-llama3-8b-ring4-zigzag.yaml", &(PipelineOptions){0});
+    RenderOptions o = view("shards");
+    Scene *page[32];
+    assert_int_equal(render_pages(r.t, r.d, &o, a, page), 1);
+    const Scene *s = page[0];
+    int blocks[4] = {0}, hop = 0, last = -1;
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *m = &s->marks[i];
+        if (m->kind != MARK_TEXT || m->group < 0 || strcmp(s->groups[m->group].id, "load-mask") ||
+            !isdigit((unsigned char)*m->run[0].s))
+            continue;
+        blocks[atoi(m->run[0].s)]++;
+    }
+    for (int i = 0; i < r.t->n_computes; i++) {
+        const TraceCompute *c = &r.t->computes[i];
+        if (c->step == last || !c->attends || c->layer || strcmp(c->label, "partial attention") ||
+            phase_or_forward(c->pass) != PHASE_FORWARD)
+            continue;
+        last = c->step;
+        const int halves = hop ? 0 : 8,
+                  pairs = (blocks[hop] - halves) * LEN * LEN + halves * LEN * (LEN + 1) / 2;
+        /* of all four ranks, and of 256 multiplications and additions for q·k and as many for p·v
+         */
+        assert_true(4 * c->flops == 4.0 * 256 * pairs);
+        hop++;
+    }
+    assert_int_equal(hop, 4);
+    arena_free(a);
+}
+/* A plan of several rings says which one is drawn and which others there are, as text too. Beside a
+ * plan of one, each side says its bytes, and only what the other has not is marked. */
+static void rings_of_a_plan_are_counted(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const PlanRun one = shipped(a, "plans/41-llama3-8b-ring4-zigzag.yaml", &(PipelineOptions){0}),
+                  two = shipped(a, "plans/42-llama3-8b-usp.yaml", &(PipelineOptions){0});
+    RenderOptions o = view("shards");
+    size_t n;
+    const char *text = render_text(two.t, two.d, &o, FORMAT_TEXT, a, &n);
+    says(words_of(a, two.t, o), "One of 2 rings over cp");
+    says(words_of(a, two.t, o), "this is {0,2}, {1,3} has the same hops");
+    says(text, "this is {0,2}, {1,3} has");
+    says(words_of(a, one.t, o), "The ring over cp");
+    o.preset = "column";
+    o.with = two.t;
+    Scene *page[32];
+    assert_int_equal(render_pages(one.t, one.d, &o, a, page), 1);
+    int all, told = 0;
+    assert_int_equal(unlike_groups(page[0], "values", false, &all), 1);
+    assert_int_equal(unlike_groups(page[0], "values", true, &all), 4);
+    for (const char *at = words_of(a, one.t, o); (at = strstr(at, "3.25 MiB in all")); at++) told++;
+    assert_int_equal(told, 4);
+    arena_free(a);
+}
 /* A collective that a line of the timeline cuts says so at both ends, however narrow its name
  * leaves them: its name stands clear of the heads. */
 static void cut_collectives_go_on(void **state) {
@@ -1904,6 +1965,8 @@ int main(void) {
                                        cmocka_unit_test(shards_of_two_plans_face),
                                        cmocka_unit_test(texts_of_two_plans_face),
                                        cmocka_unit_test(shards_show_the_ring),
+                                       cmocka_unit_test(mask_of_a_ring_counts_hops),
+                                       cmocka_unit_test(rings_of_a_plan_are_counted),
                                        cmocka_unit_test(cut_collectives_go_on),
                                        cmocka_unit_test(ways_are_what_plans_take),
                                        cmocka_unit_test(ways_peak_where_activations_do),

@@ -8,10 +8,11 @@ enum { MOST = 16, MOST_VALUES = 8, HOP_GAP = 34, CLOSE = 3, NARROW = 30, RANK_WI
 
 /* A ring as its hops say. */
 typedef struct {
-    const char *axis;   /* as the plan names the group */
-    int n, turns;       /* ranks of the group; hops and the start */
-    int64_t rank[MOST]; /* those of the pen's rank's group, in the order of the ring */
-    int n_value;        /* what travels: as it lies before its first hop */
+    const char *axis;         /* as the plan names the group */
+    const RankGroups *groups; /* all rings of the axis */
+    int n, turns;             /* ranks of the group; hops and the start */
+    int64_t rank[MOST];       /* those of the pen's rank's group, in the order of the ring */
+    int n_value;              /* what travels: as it lies before its first hop */
     const TraceValue *value[MOST_VALUES];
 } Ring;
 
@@ -26,6 +27,7 @@ static bool is_hop(const ShardPen *p, const TraceCollective *c) {
 static void find_ranks(const ShardPen *p, const TraceCollective *c, Ring *r) {
     const int64_t group = words_group_of(&c->groups, p->rank);
     r->axis = c->axis;
+    r->groups = &c->groups;
     r->n = (int)groups_size(&c->groups);
     for (int k = 0; k < r->n; k++) r->rank[k] = groups_member(&c->groups, group, k);
 }
@@ -57,15 +59,40 @@ static int block_at(const Ring *r, int turn, int k) { return ((k - turn) % r->n 
 /* ---- words ---- */
 
 static const char *title(ShardPen *p, const Ring *r) {
-    return arena_printf(p->c->arena, "The ring over %s",
-                        words_axis_list(p->c->arena, p->c->t, r->axis));
+    Arena *a = p->c->arena;
+    const int64_t n = groups_count(r->groups);
+    const char *axis = words_axis_list(a, p->c->t, r->axis);
+    if (n < 2) return arena_printf(a, "The ring over %s", axis);
+    return arena_printf(a, "One of %lld rings over %s", (long long)n, axis);
+}
+/* "this is {0,2}, {1,3} has the same hops; ": all rings, or how many the others are; "" if there is
+ * one. */
+static const char *others(ShardPen *p, const Ring *r) {
+    enum { ALL = 4 };
+    Arena *a = p->c->arena;
+    const int64_t n = groups_count(r->groups), own = words_group_of(r->groups, p->rank);
+    if (n < 2) return "";
+    Str s = str_new(a);
+    str_addf(&s, "this is %s", words_members(a, r->groups, own));
+    if (n > ALL) str_addf(&s, ", the other %lld have", (long long)(n - 1));
+    for (int64_t g = 0, told = 0; n <= ALL && g < n; g++)
+        if (g != own)
+            str_addf(&s, "%s%s",
+                     !told++         ? ", "
+                     : told == n - 1 ? " and "
+                                     : ", ",
+                     words_members(a, r->groups, g));
+    if (n <= ALL) str_add(&s, n > 2 ? " have" : " has");
+    str_add(&s, " the same hops; ");
+    return s.s;
 }
 static const char *meaning(ShardPen *p, const Ring *r) {
     Str names = str_new(p->c->arena);
     for (int i = 0; i < r->n_value; i++)
         str_addf(&names, "%s%s", i ? ", " : "",
                  words_value(p->c->arena, p->c->t, r->value[i]->shape.name));
-    return arena_printf(p->c->arena, "what goes round: %s; the number is the part's", names.s);
+    return arena_printf(p->c->arena, "%swhat goes round: %s; the number is the part's",
+                        others(p, r), names.s);
 }
 static const char *turn_words(ShardPen *p, int j) {
     if (!j) return "start: its own";

@@ -604,29 +604,47 @@ static Rulers section_rulers(ShardPen *p, const Row *row, int n, const Row *as, 
     return r;
 }
 
-/* Does one of n rows of the other plan have a value of that name that lies and is made like this?
- */
-static bool has_like(ShardPen *p, const Row *r, const char *name, const Row *other, int n) {
+/* How far a value of a row is from what the other plan has. */
+typedef enum { LIKE, LIES_OTHERWISE, OTHER_SIZE, NOT_THERE, UNLIKES } Unlike;
+/* That of a name of the row, among n rows of the other plan. */
+static Unlike unlike_of(ShardPen *p, const Row *r, const char *name, const Row *other, int n) {
     ShardPen far = *p->peer;
     const TraceLocal *l = words_find_local(r->s, p->rank);
-    for (int i = 0; i < n; i++) {
+    Unlike least = NOT_THERE;
+    for (int i = 0; i < n && least; i++) {
         const Row *o = &other[i];
         const TraceLocal *k = words_find_local(o->s, far.rank);
         if (o->section != r->section || !has_name(o, name) ||
-            !text_same(o->by ? o->by : "", r->by ? r->by : "") || o->s->nd != r->s->nd)
+            !text_same(o->by ? o->by : "", r->by ? r->by : ""))
             continue;
-        bool like =
-            !strcmp(row_symbol(&far, o), row_symbol(p, r)) && same_places(o->s, r->s) && !l == !k;
+        bool like = o->s->nd == r->s->nd && same_places(o->s, r->s) && !l == !k &&
+                    !strcmp(row_symbol(&far, o), row_symbol(p, r));
         for (int d = 0; d < r->s->nd && like && l && k; d++) like = l->shape[d] == k->shape[d];
-        if (like) return true;
+        const Unlike u = like                                       ? LIKE
+                         : (l ? l->bytes : 0) == (k ? k->bytes : 0) ? LIES_OTHERWISE
+                                                                    : OTHER_SIZE;
+        least = u < least ? u : least;
     }
-    return false;
+    return least;
 }
-static bool row_unlike(ShardPen *p, const Row *r, const Row *other, int n) {
-    bool unlike = false;
-    for (int i = 0; p->peer && i < r->n && i < MAX_NAMES; i++)
-        unlike |= !has_like(p, r, r->name[i], other, n);
-    return unlike;
+/* Of n rows, into u; returns from where on they are marked: what stands nearly everywhere tells
+ * nothing apart. */
+static Unlike rows_unlike(ShardPen *p, const Row *row, int n, Unlike *u) {
+    Row other[MAX_ROWS];
+    ShardPen far = *p->peer;
+    const int m = value_rows(&far, other);
+    int count[UNLIKES] = {0}, from = NOT_THERE, above = 0;
+    for (int i = 0; i < n; i++) {
+        u[i] = LIKE;
+        for (int k = 0; k < row[i].n && k < MAX_NAMES; k++) {
+            const Unlike x = unlike_of(p, &row[i], row[i].name[k], other, m);
+            u[i] = x > u[i] ? x : u[i];
+        }
+        count[u[i]]++;
+    }
+    for (int x = NOT_THERE; x > LIKE; x--)
+        if (2 * (above += count[x]) <= n) from = x;
+    return (Unlike)from;
 }
 
 /* A row with its head at `at.y`, in the width at.w. */
@@ -637,12 +655,13 @@ static void draw_row(ShardPen *p, const Row *row, int n, int number, Area at, bo
     Run run[2];
     const char *least =
         r->n > 1 ? arena_printf(p->c->arena, "%s and %d more", r->name[0], r->n - 1) : r->name[0];
-    /* bytes go where there is no room for them */
-    const double most = narrow ? p->w * 0.52 : at.w - 14 - scene_width(p->s, 12.5, SEMIBOLD, least);
+    /* names give way to the layout, and bytes go where there is no room beside the shortest */
+    const double least_w = scene_width(p->s, 12.5, SEMIBOLD, least), most = at.w - 14 - least_w,
+                 tab = narrow ? p->w * 0.48 : 0; /* where layouts begin, if they have room there */
     int k = layout_runs(p, r, say_by && r->by, true, run);
     if (runs_width(p, run, k) > most) k = layout_runs(p, r, say_by && r->by, false, run);
-    double rw = runs_width(p, run, k),
-           room = narrow ? p->w * 0.45 : fmax(at.w - rw - 14, at.w * 0.3);
+    const double rw = runs_width(p, run, k), from = fmin(tab, at.w - rw);
+    double room = fmax(narrow && from >= tab ? tab - 14 : at.w - rw - 14, least_w);
     const char *names = fit_names(p, r, room);
     scene_begin(p->s, "values", arena_printf(p->c->arena, "values-%d", number), r->names.s);
     double tw = scene_text(
@@ -651,7 +670,7 @@ static void draw_row(ShardPen *p, const Row *row, int n, int number, Area at, bo
     wrong_flag(p->s, p->wrong, r->wrong, at.x - 11, at.y + 8);
     if (r->unlike) figure_unlike(p->s, (Pt){at.x, at.y + 15}, tw, p->legend);
     scene_end(p->s);
-    double x = narrow ? p->x + p->w * 0.48 : at.x + tw + 14;
+    double x = fmax(at.x + tw + 14, narrow ? at.x + from : 0);
     room = at.x + at.w - x;
     if (k == 2 && rw > room) run[1].s = scene_fit(p->s, run[1].s, room, 12, SEMIBOLD);
     run[0].s =
@@ -729,11 +748,10 @@ int shards_values(ShardPen *p) {
     return make_lines(p, row, value_rows(p, row), line);
 }
 static void mark_unlike(ShardPen *p, Row *row, int n) {
+    Unlike u[MAX_ROWS];
     if (!p->peer) return;
-    Row other[MAX_ROWS];
-    ShardPen far = *p->peer;
-    const int m = value_rows(&far, other);
-    for (int i = 0; i < n; i++) row[i].unlike = row_unlike(p, &row[i], other, m);
+    const Unlike from = rows_unlike(p, row, n, u);
+    for (int i = 0; i < n; i++) row[i].unlike = u[i] >= from;
 }
 /* The heading of a section; of the first on a page with how to read its rows. */
 static void draw_heading(ShardPen *p, int section, bool first, double y) {
@@ -893,6 +911,18 @@ void shards_values_words(ShardPen *p, int from, int count, Str *s) {
                 if (c.n_axis == 2) c.n_axis = 1, inner = shards_axes(a, t, &c);
             }
         }
+    static const char *const unlike[UNLIKES] = {
+        [OTHER_SIZE] = " Most values lie otherwise than in the other plan: marked are those of "
+                       "another size, or that it has not.",
+        [NOT_THERE] = " Most values lie otherwise than in the other plan: marked are those that "
+                      "it has not."};
+    Unlike u[MAX_ROWS], least = p->peer ? rows_unlike(p, row, n, u) : LIKE;
+    bool marked = false;
+    for (int i = 0; i < n && least; i++) marked |= u[i] >= least;
+    if (unlike[least])
+        str_add(s, marked
+                       ? unlike[least]
+                       : " Most values lie otherwise than in the other plan and are not marked.");
     if (hatched) str_add(s, " Hatched: a term of the sum, on each rank.");
     if (ring)
         str_addf(s, " Zigzag: of %lld pieces %s i has those numbered i and %lld − i%s%s%s.",

@@ -368,6 +368,8 @@ static const char *foot_words(ShardPen *p, const Slot *slot, int n, int from, in
     else str_add(&s, "In a part: its number. ");
     str_add(&s, "Thick outline: this rank's part.");
     if (n > 0) str_add(&s, " Lines: cuts; the shape names their axes.");
+    if (n > 0 && p->throughout)
+        str_add(&s, " Most matrices lie otherwise than in the other plan and are not marked.");
     if (bars) shards_values_words(p, from, count, &s);
     return s.s;
 }
@@ -399,10 +401,10 @@ static double draw_beside(ShardPen *p, const Slot *slot, int n, double y) {
 static const char *page_title(ShardPen *p, int n, int from, int count) {
     Arena *a = p->c->arena;
     if (n > 0) return arena_printf(a, "Rank %lld holds %s", (long long)p->rank, holds(p, false));
-    const char *what = p->product >= 0  ? shards_product_title(p)
-                       : count > 0      ? shards_values_title(p, from, count)
-                       : shards_ring(p) ? "the blocks that come round the ring"
-                                        : "its part of causal attention";
+    const char *what = p->product >= 0         ? shards_product_title(p)
+                       : count > 0             ? shards_values_title(p, from, count)
+                       : p->load & SHARDS_RING ? "the blocks that come round the ring"
+                                               : "its part of causal attention";
     return arena_printf(a, "Rank %lld · %s%s", (long long)p->rank,
                         p->layer < 0 ? "" : arena_printf(a, "layer %d · ", p->layer), what);
 }
@@ -437,8 +439,8 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
         if (p->product >= 0) y = shards_draw_products(p, y + 8);
     }
     if (count > 0) y = shards_draw_values(p, from, count, y + 8);
-    if (p->load && shards_load(p)) y = shards_draw_load(p, y + 8);
-    if (p->load && shards_ring(p)) y = shards_draw_ring(p, y + 8);
+    if (p->load & SHARDS_RING && shards_ring(p)) y = shards_draw_ring(p, y + 8);
+    if (p->load & SHARDS_MASK && shards_load(p)) y = shards_draw_load(p, y + 8);
     if (!(legend >> LEGEND_INFERRED & 1)) legend &= 1u << LEGEND_UNLIKE; /* others need no key */
     if (legend) y = figure_legend(s, (Band){p->x, p->w, y + 2}, legend);
     y = figure_foot(s, c, (Band){p->x, p->w, y + 2}, foot_words(p, slot, n, from, count), NULL);
@@ -497,7 +499,7 @@ static double height_room(ShardPen *p) {
 /* All matrices of the layer; returns their number. */
 static int find_slots(ShardPen *p, Slot *slot) {
     const Trace *t = p->c->t;
-    int n = 0;
+    int n = 0, unlike = 0;
     for (int i = 0; i < t->n_params; i++) {
         const TraceParam *q = &t->params[i];
         if (!shards_wanted(p, q) || q->rest.nd != 2 || shards_of_all_experts(t, q)) continue;
@@ -510,7 +512,10 @@ static int find_slots(ShardPen *p, Slot *slot) {
                     .k = shards_param_cut(p->c->arena, t, q, 1, p->rank)};
         s->label = shards_label_width(p, &s->r, &s->k);
         s->unlike = slot_unlike(p, s);
+        unlike += s->unlike;
     }
+    p->throughout = 2 * unlike > n; /* what stands everywhere tells nothing apart */
+    for (int i = 0; p->throughout && i < n; i++) slot[i].unlike = false;
     return n;
 }
 /* Neighbours that are one picture become one, "w1, w3"; returns how many are left. */
@@ -664,8 +669,9 @@ static int weight_pages(ShardPen *p, Slot *slot, int n, int *lines, Scene **page
     }
     return pages;
 }
-/* Pages of the values from line i on; the last has the load of attention too if there is room. */
-static int value_pages(ShardPen *p, Slot *slot, int i, bool load, Scene **page, int most) {
+/* Pages of the values from line i on; the last has the ring and the load of attention too if there
+ * is room, else each has its own. */
+static int value_pages(ShardPen *p, Slot *slot, int i, unsigned load, Scene **page, int most) {
     const int lines = shards_values(p),
               per_page = p->preset == PRESET_SLIDE ? SLIDE_LINES - (p->wrong->n > 0) : A4_LINES;
     int pages = 0;
@@ -675,13 +681,13 @@ static int value_pages(ShardPen *p, Slot *slot, int i, bool load, Scene **page, 
         while (!readable(p, page[pages]) && k > 1) /* headings may leave room for fewer */
             page[pages] = draw_page(p, slot, 0, i, --k);
         pages++;
-        p->load = load && i + k >= lines;
+        p->load = i + k >= lines ? load : 0;
         Scene *both = p->load ? draw_page(p, slot, 0, i, k) : NULL;
-        if (both && readable(p, both)) page[pages - 1] = both, load = false;
-        p->load = false;
+        if (both && readable(p, both)) page[pages - 1] = both, load = 0;
+        p->load = 0;
     }
-    p->load = load;
-    if (load && pages < most) page[pages++] = draw_page(p, slot, 0, 0, 0);
+    for (unsigned one = SHARDS_RING; one <= SHARDS_MASK && pages < most; one <<= 1)
+        if ((p->load = load & one)) page[pages++] = draw_page(p, slot, 0, 0, 0);
     return pages;
 }
 
@@ -714,10 +720,10 @@ int view_shards(const ViewCall *c, Scene **page) {
     int lines = shards_values(&p);
     int products = shards_products(&p);
     p.product = products ? SHARDS_ALL : -1;
-    bool load = shards_load(&p) || shards_ring(&p);
+    const unsigned load = (shards_ring(&p) ? SHARDS_RING : 0) | (shards_load(&p) ? SHARDS_MASK : 0);
     p.load = load;
     if (p.preset != PRESET_SLIDE) page[0] = draw_page(&p, slot, n, 0, lines);
-    p.product = -1, p.load = false;
+    p.product = -1, p.load = 0;
     if (p.preset != PRESET_SLIDE && (p.preset != PRESET_A4 || readable(&p, page[0]))) return 1;
     int pages = weight_pages(&p, slot, n, &lines, page);
     for (p.product = 0; p.product < products; p.product++)
@@ -786,7 +792,7 @@ const char *view_shards_text(const ViewCall *c) {
     for (int i = 0, k = 0; i < c->t->n_params; i++)
         if (shards_wanted(&p, &c->t->params[i])) shown[k++] = &c->t->params[i];
     str_add(&s, shards_grid_text(a, c->t, shown, n, p.rank, w));
-    const char *more[] = {shards_products_text(&p), shards_load_text(&p), shards_ring_text(&p)};
+    const char *more[] = {shards_products_text(&p), shards_ring_text(&p), shards_load_text(&p)};
     for (int i = 0; i < 3; i++)
         if (*more[i]) str_addf(&s, "%s\n", more[i]);
     words_paragraph(&s, "", words_stamp(a, c->t, &role), w);

@@ -1134,6 +1134,39 @@ static void shards_show_the_ring(void **state) {
     assert_int_equal(heads, 3 * (4 + 1)); /* the last's goes out below, and comes in above */
     arena_free(a);
 }
+/* Experts stand one by one with the ranks that hold a part of each: of a plan of dp=2, cp=2, tp=2
+ * and ep=dp·cp, rank r has a half of experts 2·(r/2) and the next. Those of many lie in stacks. */
+static void experts_stand_one_by_one(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const PlanRun r = shipped(a, "plans/30-mixtral-8x7b-ep-dp-cp.yaml", &(PipelineOptions){0});
+    RenderOptions o = view("shards");
+    Scene *page[32];
+    assert_int_equal(render_pages(r.t, r.d, &o, a, page), 1);
+    const Scene *s = page[0];
+    int parts = 0, own = 0, numbers = 0;
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *m = &s->marks[i];
+        if (m->group < 0 || strcmp(s->groups[m->group].what, "experts")) continue;
+        const int part = atoi(strrchr(s->groups[m->group].id, '-') + 1);
+        own += m->kind == MARK_RECT && m->fill == ROLE_NONE; /* the outline */
+        if (m->kind != MARK_TEXT) continue;
+        if (*m->run[0].s == 'E') {
+            assert_int_equal(atoi(m->run[0].s + 1) / 2, part);
+            numbers++;
+        } else if (isdigit((unsigned char)*m->run[0].s) && !strchr(m->run[0].s, ',')) {
+            assert_int_equal(atoi(m->run[0].s) / 2, part);
+            parts++;
+        }
+    }
+    assert_int_equal(numbers, 2 * 8); /* w1 and w3 are one picture */
+    assert_int_equal(parts, 2 * 8 * 2);
+    assert_int_equal(own, 2 * 2);
+    const PlanRun many = shipped(a, "plans/33-qwen3-30b-a3b-ep.yaml", &(PipelineOptions){0});
+    says(words_of(a, many.t, o), "E112-127");
+    says(words_of(a, many.t, o), "16 of 128 experts");
+    arena_free(a);
+}
 /* The mask of a ring says of each block after how many hops its keys are there: as many blocks and
  * halves of blocks of a hop as that hop's recorded work has pairs. */
 static void mask_of_a_ring_counts_hops(void **state) {
@@ -1924,64 +1957,64 @@ static int clean_up(void **state) {
     render_cleanup();
     return 0;
 }
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
-                                       cmocka_unit_test(sentences_end),
-                                       cmocka_unit_test(models_have_their_names),
-                                       cmocka_unit_test(same_things_show_each_other),
-                                       cmocka_unit_test(collectives_have_names),
-                                       cmocka_unit_test(lanes_and_modules_have_names),
-                                       cmocka_unit_test(kept_is_what_is_alive),
-                                       cmocka_unit_test(names_keep_the_ink),
-                                       cmocka_unit_test(slides_have_their_scale),
-                                       cmocka_unit_test(units_are_named),
-                                       cmocka_unit_test(hidden_is_behind_compute),
-                                       cmocka_unit_test(kernels_have_one_ink),
-                                       cmocka_unit_test(no_sentence_is_cut),
-                                       cmocka_unit_test(print_needs_no_colour),
-                                       cmocka_unit_test(silence_is_in_the_stamp),
-                                       cmocka_unit_test(values_alive_have_tooltips),
-                                       cmocka_unit_test(tooltips_say_inferred),
-                                       cmocka_unit_test(sums_of_products_have_states),
-                                       cmocka_unit_test(hatches_are_seen),
-                                       cmocka_unit_test(errors_say_end_to_end),
-                                       cmocka_unit_test(ranks_stand_in_nodes),
-                                       cmocka_unit_test(mistakes_of_the_optimizer_have_words),
-                                       cmocka_unit_test(the_optimizer_has_words),
-                                       cmocka_unit_test(labels_that_lie_are_red),
-                                       cmocka_unit_test(a_wrong_plan_is_called_so),
-                                       cmocka_unit_test(rows_tell_before_from_after),
-                                       cmocka_unit_test(before_and_after_are_a_line),
-                                       cmocka_unit_test(both_sides_are_what_is_moved),
-                                       cmocka_unit_test(shards_can_be_taken_in),
-                                       cmocka_unit_test(parts_of_a_step_add_up),
-                                       cmocka_unit_test(one_number_is_rounded_once),
-                                       cmocka_unit_test(whole_matrices_of_integers),
-                                       cmocka_unit_test(what_does_not_fit_is_the_title),
-                                       cmocka_unit_test(two_plans_have_one_scale),
-                                       cmocka_unit_test(two_plans_show_their_difference),
-                                       cmocka_unit_test(frames_of_a_ring),
-                                       cmocka_unit_test(two_plans_are_named),
-                                       cmocka_unit_test(shards_of_two_plans_face),
-                                       cmocka_unit_test(texts_of_two_plans_face),
-                                       cmocka_unit_test(shards_show_the_ring),
-                                       cmocka_unit_test(mask_of_a_ring_counts_hops),
-                                       cmocka_unit_test(rings_of_a_plan_are_counted),
-                                       cmocka_unit_test(cut_collectives_go_on),
-                                       cmocka_unit_test(ways_are_what_plans_take),
-                                       cmocka_unit_test(ways_peak_where_activations_do),
-                                       cmocka_unit_test(slides_name_no_options),
-                                       cmocka_unit_test(slides_of_shards_say_what_they_show),
-                                       cmocka_unit_test(values_of_shards_are_told_apart),
-                                       cmocka_unit_test(boxes_of_an_overview_are_alike),
-                                       cmocka_unit_test(slides_of_products_show_all_ranks),
-                                       cmocka_unit_test(rows_of_a_group_are_joined_in_order),
-                                       cmocka_unit_test(bars_of_errors_are_free),
-                                       cmocka_unit_test(backward_units_have_names),
-                                       cmocka_unit_test(columns_name_collectives),
-                                       cmocka_unit_test(narrow_columns_have_codes),
-                                       cmocka_unit_test(the_legend_tells_groups_and_messages),
-                                       cmocka_unit_test(wrong_sums_show_their_terms),
-                                       cmocka_unit_test(values_are_called_by_modules)};
-    return cmocka_run_group_tests(tests, NULL, clean_up);
-}
+static const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
+                                          cmocka_unit_test(sentences_end),
+                                          cmocka_unit_test(models_have_their_names),
+                                          cmocka_unit_test(same_things_show_each_other),
+                                          cmocka_unit_test(collectives_have_names),
+                                          cmocka_unit_test(lanes_and_modules_have_names),
+                                          cmocka_unit_test(kept_is_what_is_alive),
+                                          cmocka_unit_test(names_keep_the_ink),
+                                          cmocka_unit_test(slides_have_their_scale),
+                                          cmocka_unit_test(units_are_named),
+                                          cmocka_unit_test(hidden_is_behind_compute),
+                                          cmocka_unit_test(kernels_have_one_ink),
+                                          cmocka_unit_test(no_sentence_is_cut),
+                                          cmocka_unit_test(print_needs_no_colour),
+                                          cmocka_unit_test(silence_is_in_the_stamp),
+                                          cmocka_unit_test(values_alive_have_tooltips),
+                                          cmocka_unit_test(tooltips_say_inferred),
+                                          cmocka_unit_test(sums_of_products_have_states),
+                                          cmocka_unit_test(hatches_are_seen),
+                                          cmocka_unit_test(errors_say_end_to_end),
+                                          cmocka_unit_test(ranks_stand_in_nodes),
+                                          cmocka_unit_test(mistakes_of_the_optimizer_have_words),
+                                          cmocka_unit_test(the_optimizer_has_words),
+                                          cmocka_unit_test(labels_that_lie_are_red),
+                                          cmocka_unit_test(a_wrong_plan_is_called_so),
+                                          cmocka_unit_test(rows_tell_before_from_after),
+                                          cmocka_unit_test(before_and_after_are_a_line),
+                                          cmocka_unit_test(both_sides_are_what_is_moved),
+                                          cmocka_unit_test(shards_can_be_taken_in),
+                                          cmocka_unit_test(parts_of_a_step_add_up),
+                                          cmocka_unit_test(one_number_is_rounded_once),
+                                          cmocka_unit_test(whole_matrices_of_integers),
+                                          cmocka_unit_test(what_does_not_fit_is_the_title),
+                                          cmocka_unit_test(two_plans_have_one_scale),
+                                          cmocka_unit_test(two_plans_show_their_difference),
+                                          cmocka_unit_test(frames_of_a_ring),
+                                          cmocka_unit_test(two_plans_are_named),
+                                          cmocka_unit_test(shards_of_two_plans_face),
+                                          cmocka_unit_test(texts_of_two_plans_face),
+                                          cmocka_unit_test(shards_show_the_ring),
+                                          cmocka_unit_test(experts_stand_one_by_one),
+                                          cmocka_unit_test(mask_of_a_ring_counts_hops),
+                                          cmocka_unit_test(rings_of_a_plan_are_counted),
+                                          cmocka_unit_test(cut_collectives_go_on),
+                                          cmocka_unit_test(ways_are_what_plans_take),
+                                          cmocka_unit_test(ways_peak_where_activations_do),
+                                          cmocka_unit_test(slides_name_no_options),
+                                          cmocka_unit_test(slides_of_shards_say_what_they_show),
+                                          cmocka_unit_test(values_of_shards_are_told_apart),
+                                          cmocka_unit_test(boxes_of_an_overview_are_alike),
+                                          cmocka_unit_test(slides_of_products_show_all_ranks),
+                                          cmocka_unit_test(rows_of_a_group_are_joined_in_order),
+                                          cmocka_unit_test(bars_of_errors_are_free),
+                                          cmocka_unit_test(backward_units_have_names),
+                                          cmocka_unit_test(columns_name_collectives),
+                                          cmocka_unit_test(narrow_columns_have_codes),
+                                          cmocka_unit_test(the_legend_tells_groups_and_messages),
+                                          cmocka_unit_test(wrong_sums_show_their_terms),
+                                          cmocka_unit_test(values_are_called_by_modules)};
+
+int main(void) { return cmocka_run_group_tests(tests, NULL, clean_up); }

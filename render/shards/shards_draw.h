@@ -6,8 +6,9 @@
 #include "render/shards/shards.h"
 
 enum { SHARDS_MAX_LABELS = 16, SHARDS_MAX_LINES = 64, SHARDS_ALL = 1000 };
-/* What may stand under the values: the ring of attention's blocks, the mask of its work. */
-enum { SHARDS_RING = 1, SHARDS_MASK = 2 };
+/* What may stand on a page beside weights and values: the ring of attention's blocks, the mask of
+ * its work, the experts. */
+enum { SHARDS_RING = 1, SHARDS_MASK = 2, SHARDS_EXPERTS = 4 };
 
 typedef struct ShardPen {
     const ViewCall *c;
@@ -18,7 +19,7 @@ typedef struct ShardPen {
     int layer;
     const WrongList *wrong;   /* all wrong steps of the trace */
     int product;              /* on this page: its number; -1: none, SHARDS_ALL: all */
-    unsigned load;            /* of SHARDS_RING, SHARDS_MASK what is on this page */
+    unsigned load;            /* of SHARDS_RING, ... what is on this page */
     bool throughout;          /* most matrices lie otherwise than the peer's */
     unsigned *legend;         /* what hexagons between values show */
     double beside;            /* width of the weights, whose products stand beside them; 0: below */

@@ -1,6 +1,7 @@
 /* Values of the shards picture. See shards_values.h. */
 #include "render/shards/shards_values.h"
 #include "base/text.h"
+#include "render/shards/shards_which.h"
 #include "render/furniture/hexagon.h"
 #include <math.h>
 #include <string.h>
@@ -13,32 +14,6 @@ enum {
     RULER_HEIGHT = 18,
     RULER_PARTS = 32
 };
-
-bool shards_wanted(const ShardPen *p, const TraceParam *q) {
-    return p->layer < 0 || q->layer == p->layer;
-}
-bool shards_of_all_experts(const Trace *t, const TraceParam *q) {
-    if (q->rest.nd != 2) return q->rest.nd > 2;
-    for (int i = 0; i < t->n_params; i++)
-        if (t->params[i].rest.nd > 2 && text_same(t->params[i].module, q->module)) return true;
-    return false;
-}
-int shards_wrong_of(const ShardPen *p, const TraceParam *q) {
-    const Trace *t = p->c->t;
-    const char *name = q->rest.name;
-    for (int i = 0; i < t->n_moves; i++)
-        if (t->moves[i].wrong && !strcmp(t->moves[i].value, name)) return t->moves[i].step;
-    for (int i = 0; i < t->n_collectives; i++)
-        if (!strcmp(t->collectives[i].value, name) &&
-            wrong_number(p->wrong, t->collectives[i].step))
-            return t->collectives[i].step;
-    for (int i = 0; q->planted && i < t->n_computes; i++)
-        for (int k = 0; k < t->computes[i].n_inputs; k++)
-            if (!strcmp(t->computes[i].inputs[k], name) &&
-                wrong_number(p->wrong, t->computes[i].step))
-                return t->computes[i].step;
-    return -1;
-}
 
 /* ---- rulers ---- */
 
@@ -300,7 +275,7 @@ static int stack_rows(ShardPen *p, Row *row) {
                         .wrong = shards_wrong_of(p, q),
                         .next = -1,
                         .from = -1};
-        if (shards_wanted(p, q) && shards_of_all_experts(p->c->t, q))
+        if (shards_wanted(p, q) && shards_of_all_experts(p->c->t, q) && !shards_as_experts(p, q))
             add_row(p, row, &n, 0, &as, words_param(p->c->arena, q));
     }
     return n;

@@ -7,13 +7,6 @@
 #define SP_RENDER_SHARDS_VALUES_H
 #include "render/shards/shards_draw.h"
 
-/* Is it of the pen's layer (or of any, if it has none)? */
-bool shards_wanted(const ShardPen *p, const TraceParam *q);
-/* One of all experts in one tensor, their biases [E, F] too: no matrix shows them. */
-bool shards_of_all_experts(const Trace *t, const TraceParam *q);
-/* The wrong step that speaks of the weight as it lies: where its planted shard, or what claims
- * something of it, is read first. -1: it is right. */
-int shards_wrong_of(const ShardPen *p, const TraceParam *q);
 /* Lines of rows that the layer's values take on the pen's page. */
 int shards_values(ShardPen *p);
 /* How many of them, from line `from` on, make a page of at most `most`: sections stay together

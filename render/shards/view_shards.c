@@ -3,10 +3,12 @@
  * for any number of dims. */
 #include "base/text.h"
 #include "render/shards/shards_draw.h"
+#include "render/shards/shards_experts.h"
 #include "render/shards/shards_grid.h"
 #include "render/shards/shards_load.h"
 #include "render/shards/shards_ring.h"
 #include "render/shards/shards_values.h"
+#include "render/shards/shards_which.h"
 #include "render/furniture/headline.h"
 #include "render/furniture/views.h"
 #include "trace/trace_way.h"
@@ -401,10 +403,11 @@ static double draw_beside(ShardPen *p, const Slot *slot, int n, double y) {
 static const char *page_title(ShardPen *p, int n, int from, int count) {
     Arena *a = p->c->arena;
     if (n > 0) return arena_printf(a, "Rank %lld holds %s", (long long)p->rank, holds(p, false));
-    const char *what = p->product >= 0         ? shards_product_title(p)
-                       : count > 0             ? shards_values_title(p, from, count)
-                       : p->load & SHARDS_RING ? "the blocks that come round the ring"
-                                               : "its part of causal attention";
+    const char *what = p->product >= 0            ? shards_product_title(p)
+                       : count > 0                ? shards_values_title(p, from, count)
+                       : p->load & SHARDS_EXPERTS ? "its experts"
+                       : p->load & SHARDS_RING    ? "the blocks that come round the ring"
+                                                  : "its part of causal attention";
     return arena_printf(a, "Rank %lld · %s%s", (long long)p->rank,
                         p->layer < 0 ? "" : arena_printf(a, "layer %d · ", p->layer), what);
 }
@@ -438,6 +441,7 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
         if (weights) y = draw_weights(p, slot, n, y);
         if (p->product >= 0) y = shards_draw_products(p, y + 8);
     }
+    if (p->load & SHARDS_EXPERTS) y = shards_draw_experts(p, y + 8);
     if (count > 0) y = shards_draw_values(p, from, count, y + 8);
     if (p->load & SHARDS_RING && shards_ring(p)) y = shards_draw_ring(p, y + 8);
     if (p->load & SHARDS_MASK && shards_load(p)) y = shards_draw_load(p, y + 8);
@@ -654,12 +658,18 @@ static bool part_exists(ShardPen *p) {
 static bool readable(const ShardPen *p, const Scene *s) {
     return s->scale * 11.5 >= (p->preset == PRESET_A4 ? 7 : 11.5);
 }
-/* Pages of matrices: a line on a slide; on paper all, with the first lines of values, *lines. */
+/* Pages of matrices: a line on a slide; on paper all, with the first lines of values, *lines, and
+ * the experts if there is room. */
 static int weight_pages(ShardPen *p, Slot *slot, int n, int *lines, Scene **page) {
     int pages = 0;
     if (p->preset == PRESET_A4) {
-        page[0] = draw_page(p, slot, n, 0, *lines);
-        while (!readable(p, page[0]) && *lines > 0) page[0] = draw_page(p, slot, n, 0, --*lines);
+        const int all = *lines;
+        page[0] = draw_page(p, slot, n, 0, all);
+        while (!readable(p, page[0]) && (*lines > 0 || p->load)) {
+            if (*lines) --*lines;
+            else p->load = 0, *lines = all;
+            page[0] = draw_page(p, slot, n, 0, *lines);
+        }
         return 1;
     }
     *lines = 0;
@@ -669,24 +679,26 @@ static int weight_pages(ShardPen *p, Slot *slot, int n, int *lines, Scene **page
     }
     return pages;
 }
-/* Pages of the values from line i on; the last has the ring and the load of attention too if there
- * is room, else each has its own. */
+/* Pages of the values from line i on, the first with the experts (`load`) above them; the last has
+ * the ring and the load of attention too if there is room, else each has its own. */
 static int value_pages(ShardPen *p, Slot *slot, int i, unsigned load, Scene **page, int most) {
     const int lines = shards_values(p),
               per_page = p->preset == PRESET_SLIDE ? SLIDE_LINES - (p->wrong->n > 0) : A4_LINES;
     int pages = 0;
     for (int k; i < lines && pages < most; i += k) {
         k = shards_values_page(p, i, per_page);
+        const unsigned above = p->load = load & SHARDS_EXPERTS;
+        load &= ~above;
         page[pages] = draw_page(p, slot, 0, i, k);
         while (!readable(p, page[pages]) && k > 1) /* headings may leave room for fewer */
             page[pages] = draw_page(p, slot, 0, i, --k);
         pages++;
-        p->load = i + k >= lines ? load : 0;
+        p->load = i + k >= lines && load ? load | above : 0;
         Scene *both = p->load ? draw_page(p, slot, 0, i, k) : NULL;
         if (both && readable(p, both)) page[pages - 1] = both, load = 0;
         p->load = 0;
     }
-    for (unsigned one = SHARDS_RING; one <= SHARDS_MASK && pages < most; one <<= 1)
+    for (unsigned one = SHARDS_RING; one <= SHARDS_EXPERTS && pages < most; one <<= 1)
         if ((p->load = load & one)) page[pages++] = draw_page(p, slot, 0, 0, 0);
     return pages;
 }
@@ -720,16 +732,23 @@ int view_shards(const ViewCall *c, Scene **page) {
     int lines = shards_values(&p);
     int products = shards_products(&p);
     p.product = products ? SHARDS_ALL : -1;
-    const unsigned load = (shards_ring(&p) ? SHARDS_RING : 0) | (shards_load(&p) ? SHARDS_MASK : 0);
-    p.load = load;
+    const unsigned experts = shards_experts(&p) ? SHARDS_EXPERTS : 0,
+                   load = (shards_ring(&p) ? SHARDS_RING : 0) | (shards_load(&p) ? SHARDS_MASK : 0);
+    p.load = load | experts;
     if (p.preset != PRESET_SLIDE) page[0] = draw_page(&p, slot, n, 0, lines);
     p.product = -1, p.load = 0;
     if (p.preset != PRESET_SLIDE && (p.preset != PRESET_A4 || readable(&p, page[0]))) return 1;
+    p.load = p.preset == PRESET_SLIDE ? 0 : experts;
     int pages = weight_pages(&p, slot, n, &lines, page);
+    const unsigned left = experts & ~p.load; /* paper may have them with the weights */
+    p.load = left;
+    if (left && p.preset == PRESET_SLIDE) page[pages++] = draw_page(&p, slot, 0, 0, 0);
+    p.load = 0;
     for (p.product = 0; p.product < products; p.product++)
         page[pages++] = draw_page(&p, slot, 0, 0, 0);
     p.product = -1;
-    return pages + value_pages(&p, slot, lines, load, page + pages, VIEW_MAX_PAGES - pages);
+    return pages + value_pages(&p, slot, lines, load | (p.preset == PRESET_SLIDE ? 0 : left),
+                               page + pages, VIEW_MAX_PAGES - pages);
 }
 
 /* Weight, where it lies at rest, the rank's part, its bytes. */

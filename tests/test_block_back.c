@@ -266,9 +266,9 @@ static void adjoints_have_primes(void **state) {
     Ground *g = *state;
     static const struct {
         const char *file, *op[5];
-    } row[] = {{"plans/34-llama4-scout-torchtitan.yaml", {"multiply", "SiLU", "combine"}},
-               {"plans/54-deepseek-v3-latent-ring4.yaml",
-                {"split", "partial attention", "merge", "RMSNorm", "without lse"}}};
+    } row[] = {
+        {"plans/34-llama4-scout-torchtitan.yaml", {"multiply", "SiLU", "combine"}},
+        {"plans/54-deepseek-v3-latent-ring4.yaml", {"split", "merge", "RMSNorm", "without lse"}}};
     for (int i = 0; i < 2; i++) {
         Scene *page[VIEW_MAX_PAGES];
         const Trace *t = plan_trace(g, row[i].file);
@@ -278,6 +278,10 @@ static void adjoints_have_primes(void **state) {
             assert_false(says(page[0], row[i].op[k]));
             assert_true(says(page[0], words_adjoint(g->a, row[i].op[k])));
         }
+        /* two boxes of one op say which part of attention each is of */
+        for (int part = 0; part < 4; part++)
+            assert_int_equal(says(page[0], arena_printf(g->a, "part %d of attention′", part)),
+                             i == 1 && part % 3 == 0);
         assert_true(says(page[0], "sum of uses")); /* is the backward of no op */
     }
 }

@@ -334,7 +334,7 @@ static void hops_fold(void **state) {
         o.preset = NULL;
         const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
         assert_int_equal(times_said(text, band), 1);
-        assert_int_equal(times_said(text, "partial attention|"), 2); /* one's own, and hop 1 */
+        assert_int_equal(times_said(text, " of attention|"), 2); /* its own, and hop 1 */
         o.pass = "forward";
         for (int k = 0; k < 3; k++) {
             o.preset = preset[k];
@@ -342,7 +342,8 @@ static void hops_fold(void **state) {
         }
         o.preset = NULL;
         text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
-        assert_int_equal(times_said(text, i ? "|Shift k, v ×6|" : "|Shift kv_a_norm, k ×6|"), 1);
+        assert_int_equal(times_said(text, i ? "|Shift k, v ×6|" : "|Shift kv_a_norm, k_rope ×6|"),
+                         1);
         assert_int_equal(times_said(text, "|Shift"), 1);
         assert_int_equal(times_said(text, "|ring: hop 1 of 3, the|"), 1);
         assert_non_null(strstr(text, "needs 6 collectives"));
@@ -355,7 +356,7 @@ static void hops_fold(void **state) {
         o.preset = NULL;
         text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
         assert_int_equal(times_said(text, "|Shift"), i ? 1 : 2);
-        assert_int_equal(times_said(text, "|partial attention′|"), 2);
+        assert_int_equal(times_said(text, " of attention′|"), 2);
         assert_int_equal(times_said(text, "|ring: hop 1 of 3, the"), i ? 1 : 2);
         assert_non_null(strstr(text, i ? "needs 15 collectives" : "needs 18 collectives"));
         assert_non_null(strstr(text, i ? "in 15 collectives (" : "in 18 collectives ("));
@@ -446,7 +447,7 @@ static void towers_lie_down(void **state) {
                    *sum = text_mark(page[0], "sum of uses", 0);
         if (!strcmp(cases[i].first, "MLP")) assert_true(last && sum && last->y - sum->y < 200);
         if (!strstr(cases[i].file, "usp")) continue;
-        const Mark *part = text_mark(page[0], "partial attention′", 1);
+        const Mark *part = text_mark(page[0], "part 0 of attention′", 0);
         const Group *box = &page[0]->groups[part->group];
         assert_true(box->w > 100 && box->w < 440); /* from under wo on */
     }
@@ -1372,9 +1373,9 @@ static void a_ring_reads_from_block_to_block(void **state) {
         int hops;
         double w;
     } row[] = {{"plans/41-llama3-8b-ring4-zigzag.yaml", NULL,
-                "Shift k, v ×2|partial attention|merge|without lse|", 2, 1e9},
+                "Shift k, v ×2|part 1 of attention|merge|without lse|", 2, 1e9},
                {"plans/54-deepseek-v3-latent-ring4.yaml", NULL,
-                "Shift ×2|wkv_b|split|partial attention|merge|without lse|", 2, 1e9},
+                "Shift ×2|wkv_b|split|part 1 of attention|merge|without lse|", 2, 1e9},
                {"plans/41-llama3-8b-ring4-zigzag.yaml", "forward", NULL, 1, 1640},
                {"plans/54-deepseek-v3-latent-ring4.yaml", "forward", NULL, 1, 1673},
                {"plans/41-llama3-8b-ring4-zigzag.yaml", "backward", NULL, 1, 1850},
@@ -1832,7 +1833,7 @@ static void pieces_end_with_what_they_make(void **state) {
     }
 }
 /* A slide that only names what comes from other pages names it once: both parts of the queries of
- * latent attention are q. */
+ * latent attention have their own names. */
 static void sides_are_named_once(void **state) {
     Ground *g = *state;
     const Trace *t = plan_trace(g, "plans/54-deepseek-v3-latent-ring4.yaml", "");
@@ -1842,7 +1843,7 @@ static void sides_are_named_once(void **state) {
     for (o.page = 1; o.page < 5; o.page++) {
         const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
         if (strstr(text, "|q, q|")) fail_msg("page %d: q, q", o.page);
-        said += times_said(text, "|q|");
+        said += times_said(text, "|q_nope, q_rope|");
     }
     assert_true(said >= 1);
 }
@@ -2069,7 +2070,8 @@ static void few_lines_stand_beside(void **state) {
         const char *said[5];
     } row[] = {{"plans/54-deepseek-v3-latent-ring4.yaml",
                 {7, 8},
-                {"|q [B, S/cp, H, dn]|", "|q|", "|dq|", "|attn_part.0|", "|d attn_part.0|"}},
+                {"|q_nope [B, S/cp, H, dn]|", "|q_nope, q_rope|", "|d q_rope, d q_nope|",
+                 "|attn_part.0|", "|d attn_part.0|"}},
                {"plans/56-gpt-oss-20b-tp2-ep2.yaml",
                 {2, 0},
                 {"|list [rows(B, S, E)]|", "|after the norm, list|"}}};

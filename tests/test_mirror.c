@@ -313,9 +313,9 @@ static void sums_leave_above_themselves(void **state) {
     for (int i = 0; i < s->n_marks; i++) {
         const Mark *m = &s->marks[i];
         if (m->kind != MARK_TEXT || !m->n_run) continue;
-        if (!strcmp(m->run[0].s, "dk  [1, 16, 8]")) dk = m->y, left = m->align == ALIGN_RIGHT;
+        if (!strcmp(m->run[0].s, "d k_rope  [1, 16, 8]")) dk = m->y, left = m->align == ALIGN_RIGHT;
         if (!strcmp(m->run[0].s, "dq  [1, 16, 2048]")) dq = m->y, right = m->align == ALIGN_LEFT;
-        if (!strcmp(m->run[0].s, "dk, dq")) low = m->y;
+        if (!strcmp(m->run[0].s, "d k_rope, d q_rope, d q_nope")) low = m->y;
     }
     assert_true(left && right && dk > 0 && dq > 0 && low > 0);
     assert_true(dk < low - 8);

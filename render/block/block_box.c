@@ -57,7 +57,7 @@ static const char *via_weight(Arena *a, const BlockOp *op, const char *weight) {
 
 const char *block_op_name(const BlockGraph *g, const BlockNode *n, const BlockOp *op) {
     Arena *a = g->arena;
-    const char *label = op->c->label && *op->c->label ? op->c->label : op->c->op;
+    const char *label = words_op(a, op->c);
     if (is_adjoint(op->c)) label = words_adjoint(a, label);
     if (matrix_of(op)) {
         const char *leaf = words_weight(a, op->c->module, matrix_of(op));
@@ -419,8 +419,8 @@ const char *block_pill_words(const BlockGraph *g, const BlockNode *n) {
 static const char *move_words(const BlockGraph *g, const BlockNode *n) {
     if (!n->with_move) return words_move(n->move);
     return arena_printf(g->arena, "%s %s, %s ×2", words_move(n->move),
-                        words_short(g->arena, n->move->value),
-                        words_short(g->arena, n->with_move->value));
+                        words_short(g->arena, g->t, n->move->value),
+                        words_short(g->arena, g->t, n->with_move->value));
 }
 double block_box_width(BlockPen *p, const BlockNode *n) {
     Scene *s = p->s;
@@ -594,7 +594,7 @@ static int box_collectives(const BlockGraph *g, const BlockNode *n) {
 /* What a collective of the box takes: "kv_a_norm", "k, v" of twins, "dk" of a gradient. */
 static const char *taken_words(const BlockGraph *g, const BlockNode *x) {
     const Subject of = x->coll->subject;
-    const char *own = words_short(g->arena, of.of);
+    const char *own = words_short(g->arena, g->t, of.of);
     if (x->pair) return x->pair;
     return subject_is_gradient(of) ? words_gradient(g->arena, own) : own;
 }
@@ -618,8 +618,9 @@ const char *block_coll_name(const BlockGraph *g, const BlockNode *n) {
     if (wrong_skipped(n->coll)) return arena_printf(g->arena, "%s missing", name);
     name = words_done(g->arena, name, n->coll);
     if (n->with)
-        return arena_printf(g->arena, "%s %s, %s ×2", name, words_short(g->arena, n->coll->value),
-                            words_short(g->arena, n->with->value));
+        return arena_printf(g->arena, "%s %s, %s ×2", name,
+                            words_short(g->arena, g->t, n->coll->value),
+                            words_short(g->arena, g->t, n->with->value));
     const int box = box_collectives(g, n), hops = n->hops > 1 ? n->hops : 1;
     if (box > 1) return joined_words(g, n, name, box * hops);
     if (n->pair) name = arena_printf(g->arena, "%s %s", name, n->pair);

@@ -150,7 +150,7 @@ static int count_residual(const BlockGraph *g, int before) {
 /* Of the value that a node makes: the states of a foreign trace may have none. */
 static const char *state_name(const BlockGraph *g, int node) {
     const char *name = block_state(g, g->node[node].name);
-    return name ? name : words_short(g->arena, g->node[node].name);
+    return name ? name : words_short(g->arena, g->t, g->node[node].name);
 }
 
 /* The value of a node as it is: what a label says of it that is not so does not count. */

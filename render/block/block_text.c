@@ -40,15 +40,17 @@ static const char *step_words(const BlockGraph *g, const BlockNode *n) {
         if (w->nd >= 2 && l)
             return arena_printf(a, "%s  %s", name, words_shape(a, l->shape, w->nd));
     }
-    bool abuts = n->alias != (int)(n - g->node);
-    return abuts ? arena_printf(a, "%s %s", name, words_short(a, n->op[0].c->output)) : name;
+    const bool abuts = n->alias != (int)(n - g->node);
+    const bool told = strchr(name, ':') != NULL; /* it says what it makes */
+    return abuts && !told ? arena_printf(a, "%s %s", name, words_short(a, g->t, n->op[0].c->output))
+                          : name;
 }
 
 static const char *coll_words(const BlockGraph *g, const BlockNode *n) {
     Arena *a = g->arena;
     bool side = n->col > 0 || n->twin >= 0 || n->alias != (int)(n - g->node);
     const char *name = arena_printf(a, "%s%s%s", words_coll_on(n->coll, g->rank), side ? " " : "",
-                                    side ? words_short(a, n->name) : "");
+                                    side ? words_short(a, g->t, n->name) : "");
     Str s = str_new(a);
     words_pad(&s, name, 15, false);
     str_addf(&s, "%s%s %s", words_columns(name) >= 15 ? " " : "", n->coll->axis,

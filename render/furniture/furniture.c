@@ -320,12 +320,12 @@ static double key_summed(Scene *s, double x, double y) {
     Run run = {"D", REGULAR, ROLE_INK, true, false};
     return scene_runs(s, (Pt){x, y + 4.5}, ALIGN_LEFT, 12.5, &run, 1);
 }
+/* In no axis' colour: groups of any may be meant. */
 static double key_map(Scene *s, double x, double y) {
     for (int i = 0; i < 8; i++)
         scene_rect(
             s, (Area){x + (i % 4) * 9 + (i % 4 > 1 ? 2 : 0), y - 8 + (double)(i / 4) * 9, 7, 7}, 0,
-            (Look){i < 2 ? ROLE_AXIS + AXIS_TP : ROLE_PAPER, i ? ROLE_FAINT : ROLE_INK,
-                   i ? 0.8 : 1.6});
+            (Look){i < 2 ? ROLE_TICK : ROLE_PAPER, i ? ROLE_FAINT : ROLE_INK, i ? 0.8 : 1.6});
     return 36;
 }
 static double key_changed(Scene *s, double x, double y) {

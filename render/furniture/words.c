@@ -303,6 +303,18 @@ int words_attention_part(const char *of) {
     const char *at = of ? strstr(of, part) : NULL;
     return at ? atoi(at + sizeof part - 1) : -1;
 }
+int words_part_of(const TraceCompute *c) {
+    const int makes = words_attention_part(c->makes.of),
+              takes = c->n_inputs ? words_attention_part(c->inputs[0]) : -1;
+    if (makes >= 0) return c->makes.role == OF_ITSELF ? makes : -1;
+    return c->makes.role == OF_GRADIENT ? takes : -1;
+}
+const char *words_op(Arena *a, const TraceCompute *c) {
+    const char *label = c->label && *c->label ? c->label : c->op ? c->op : "";
+    const int part = words_part_of(c);
+    if (part < 0 || !text_same(label, "partial attention")) return label;
+    return arena_printf(a, "part %d of attention", part);
+}
 const char *words_part_help(Arena *a, const RenderOptions *o, const char *there) {
     const char *near = o->part_hint;
     if (!near) return there;
@@ -315,9 +327,23 @@ const char *words_updated(Arena *a, const char *name) {
     return n ? arena_strndup(a, name, n) : name;
 }
 
-const char *words_short(Arena *a, const char *name) {
+/* "k_nope" of "layers.0.k_nope.2": which part of a query or key it is, where attention takes them
+ * in two; NULL: it takes them whole. */
+static const char *part_of_two(Arena *a, const Trace *t, const char *name) {
     const char *leaf = words_leaf(name);
-    return strcspn(leaf, "_") == 1 && strchr("qkv", *leaf) ? arena_strndup(a, leaf, 1) : leaf;
+    const size_t n = 2 + strcspn(leaf + 2, ".");
+    const char *word = arena_strndup(a, leaf, n);
+    if (!text_same(word + 1, "_nope") && !text_same(word + 1, "_rope") &&
+        !text_same(word + 1, "_pe"))
+        return NULL;
+    const char *other = arena_printf(a, "%.*s%c_nope", (int)(leaf - name), name, *leaf);
+    return trace_value(t, other, INT_MAX) ? word : NULL;
+}
+const char *words_short(Arena *a, const Trace *t, const char *name) {
+    const char *leaf = words_leaf(name);
+    if (strcspn(leaf, "_") != 1 || !strchr("qkv", *leaf)) return leaf;
+    const char *part = part_of_two(a, t, name);
+    return part ? part : arena_strndup(a, leaf, 1);
 }
 const char *words_gradient(Arena *a, const char *word) {
     return arena_printf(a, strlen(word) > 1 ? "d %s" : "d%s", word);
@@ -343,7 +369,7 @@ bool words_after_norm(const Trace *t, const char *value) { return norm_before(t,
 const char *words_kept(Arena *a, const Trace *t, const char *value, bool brief) {
     const TraceCompute *c = norm_before(t, value);
     if (c) return arena_printf(a, "after %s", brief ? "the norm" : words_leaf(c->module));
-    return words_short(a, value);
+    return words_short(a, t, value);
 }
 
 const char *words_adjoint(Arena *a, const char *op) { return arena_printf(a, "%s′", op); }

@@ -63,6 +63,11 @@ const char *words_leaf(const char *path);
 /* Which block of keys partial attention sees, by the name of what it makes ("layers.0.attn_part.2"
  * is 2); -1: that is no part. */
 int words_attention_part(const char *of);
+/* Of which part of attention a step is, or the adjoint of one; -1: of none. */
+int words_part_of(const TraceCompute *c);
+/* What a step does, as its record says it; of parts of attention and their adjoints which one:
+ * "part 2 of attention". */
+const char *words_op(Arena *a, const TraceCompute *c);
 /* Help where nothing is called as `o->part` says: the name that is near, and what there is (NULL:
  * nothing). */
 const char *words_part_help(Arena *a, const RenderOptions *o, const char *there);
@@ -70,8 +75,8 @@ const char *words_part_help(Arena *a, const RenderOptions *o, const char *there)
  */
 const char *words_updated(Arena *a, const char *name);
 /* The same, but of what is made of queries, keys and values the letter, beside an op that says the
- * rest: "q" of "layers.0.q_rope". */
-const char *words_short(Arena *a, const char *name);
+ * rest: "q" of "layers.0.q_rope", "q_rope" where attention takes it in two parts. */
+const char *words_short(Arena *a, const Trace *t, const char *name);
 /* Gradient of what is called so: "dq", "d gate". */
 const char *words_gradient(Arena *a, const char *word);
 /* What is kept for backward, in the words of the modules that a figure shows: "after ffn_norm" of

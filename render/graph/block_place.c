@@ -208,11 +208,12 @@ static const char *op_word(const BlockGraph *g, int i) {
 
 /* "dq" of the gradient of q_rope, "d gate_act" of that of gate_act. */
 static const char *role_of(const BlockGraph *g, const BlockNode *n) {
-    return words_gradient(g->arena, words_short(g->arena, n->op[0].c->makes.of));
+    return words_gradient(g->arena, words_short(g->arena, g->t, n->op[0].c->makes.of));
 }
-/* The same of both of a box for two. */
+/* The same of both of a box for two; of both parts of a query that attention takes in two, "dq". */
 static const char *roles_of(const BlockGraph *g, const BlockNode *n) {
     const char *one = role_of(g, n), *two = n->twin < 0 ? one : role_of(g, &g->node[n->twin]);
+    if (strstr(one, "q_") && strstr(two, "q_")) return "dq";
     return strcmp(one, two) ? arena_printf(g->arena, "%s, %s", one, two) : one;
 }
 

@@ -48,11 +48,10 @@ const char *block_value(const BlockGraph *g, const char *value) {
     if (state) return state;
     const Subject s = subject_of(value);
     const bool grad = s.role == OF_GRADIENT;
-    /* of the model's own its name, of gradients of q, k and v the letter, as at their boxes */
-    const char *of = grad ? s.of : value, *letter = words_short(g->arena, of);
-    const bool own = !strchr(of, '.');
-    if (grad && (own || (letter[0] && !letter[1])))
-        return words_gradient(g->arena, own ? of : letter);
+    /* of the model's own its name, of gradients of q, k and v the short one, as at their boxes */
+    const char *of = grad ? s.of : value, *letter = words_short(g->arena, g->t, of);
+    const bool own = !strchr(of, '.'), qkv = strchr("qkv", *letter) && strcspn(letter, "_") <= 1;
+    if (grad && (own || qkv)) return words_gradient(g->arena, own ? of : letter);
     if (own) return of;
     return words_value(g->arena, g->t, value);
 }

@@ -32,7 +32,7 @@ static const TraceParam *matrix_of(const Trace *t, const TraceCompute *c) {
 /* *group: of the weight before it in a list, as words_weight_next. */
 static const char *op_words(const MirrorPen *p, const TraceCompute *c, const char **group) {
     const Trace *t = p->m->g->t;
-    const char *label = c->label && *c->label ? c->label : c->op ? c->op : "";
+    const char *label = words_op(p->c->arena, c);
     const TraceParam *w = matrix_of(t, c);
     const char *leaf = w ? words_weight_next(p->c->arena, c->module, w, group) : "";
     if (w && *leaf) return leaf;

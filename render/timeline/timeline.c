@@ -74,11 +74,10 @@ static const char *moved_word(const TimeIndex *x, Arena *a, Subject s) {
 }
 /* "part 2" of attention, "part 2 dk" of its adjoint; NULL: it is no part. */
 static const char *part_word(const Trace *t, Arena *a, const TraceCompute *c) {
-    int makes = words_attention_part(c->makes.of),
-        takes = c->n_inputs ? words_attention_part(c->inputs[0]) : -1;
-    if (makes >= 0 && c->makes.role == OF_ITSELF) return arena_printf(a, "part %d", makes);
-    if (takes < 0 || makes >= 0 || c->makes.role != OF_GRADIENT) return NULL;
-    return arena_printf(a, "part %d d%s", takes, value_word(t, a, c->makes));
+    const int part = words_part_of(c);
+    if (part < 0) return NULL;
+    if (c->makes.role == OF_ITSELF) return arena_printf(a, "part %d", part);
+    return arena_printf(a, "part %d d%s", part, value_word(t, a, c->makes));
 }
 /* Does it run backward, or make a gradient of the loss? */
 static bool is_back(const TraceCompute *c) {
@@ -102,8 +101,8 @@ static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
     /* the gradient of a parameter: "dw2" */
     if (c->makes.role == OF_PARAM_GRADIENT) return joined(a, value_word(t, a, c->makes));
     return !is_back(c) || trace_adds_uses(c) ? name
-           : matrix                    ? arena_printf(a, "dx %s", name)
-                                       : words_adjoint(a, name);
+           : matrix                          ? arena_printf(a, "dx %s", name)
+                                             : words_adjoint(a, name);
 }
 
 /* "exp" of "sum of exp over V", "logit′" of "target logit′": the word that says what is done. What

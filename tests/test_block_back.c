@@ -286,6 +286,31 @@ static void adjoints_have_primes(void **state) {
     }
 }
 
+/* Terms of a sum that come down side by side go into one box under all of them, round a ring too:
+ * the last sum of attention's backward is as wide as its projections stand. */
+static void sums_lie_under_their_terms(void **state) {
+    Ground *g = *state;
+    static const char *const file[] = {
+        "plans/21-llama3-8b-recompute.yaml", "plans/41-llama3-8b-ring4-zigzag.yaml",
+        "plans/42-llama3-8b-usp.yaml", "plans/54-deepseek-v3-latent-ring4.yaml"};
+    for (int i = 0; i < 4; i++) {
+        Scene *page[VIEW_MAX_PAGES];
+        const Trace *t = plan_trace(g, file[i]);
+        const RenderOptions o = options("backward", "wide");
+        const Mark *last = NULL;
+        assert_int_equal(render_pages(t, g->d, &o, g->a, page), 1);
+        for (int k = 0; k < page[0]->n_marks; k++) {
+            const Mark *m = &page[0]->marks[k];
+            if (m->kind == MARK_TEXT && !strcmp(text_of(g->a, m), "sum of uses") &&
+                (!last || m->y > last->y))
+                last = m;
+        }
+        assert_non_null(last);
+        const double w = page[0]->groups[last->group].w;
+        if (w < 400) fail_msg("%s: the last sum is %.0f wide", file[i], w);
+    }
+}
+
 /* All words of a page, each between bars. */
 static const char *words_of(Arena *a, const Scene *s) {
     Str all = str_new(a);
@@ -335,7 +360,8 @@ static void words_are_of_the_way_back(void **state) {
 #define T(f) cmocka_unit_test_setup_teardown(f, ground_new, ground_gone)
 static const struct CMUnitTest tests[] = {
     T(bars_hatch_what_is_pending), T(merges_have_boxes),    T(titles_count_hexagons),
-    T(words_stay_in_hexagons),     T(adjoints_have_primes), T(words_are_of_the_way_back)};
+    T(words_stay_in_hexagons),     T(adjoints_have_primes), T(sums_lie_under_their_terms),
+    T(words_are_of_the_way_back)};
 int main(void) {
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

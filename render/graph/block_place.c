@@ -491,6 +491,22 @@ static int column_of_sum(const Wires *w, int i, int to) {
             return w->wire[k].col;
     return -1;
 }
+/* Does nothing but other terms of it come down between the column of node i, which makes a term of
+ * a sum, and that one? Then one box under all of them holds the sum. */
+static bool clear_to_sum(const Wires *w, int i, int to, int sum) {
+    const BlockNode *n = &w->g->node[i];
+    const int lo = n->col < sum ? n->col : sum, hi = n->col < sum ? sum : n->col;
+    bool clear = true;
+    for (int k = 0; k < w->n && clear; k++)
+        clear = w->wire[k].to == to || w->wire[k].col < lo || w->wire[k].col > hi;
+    for (int k = 0; k < w->s->n && clear; k++) {
+        const BlockNode *q = &w->g->node[w->s->node[k]];
+        int out[2];
+        if (q->level != n->level || q->col_last < lo || q->col > hi) continue;
+        clear = readers(w->g, w->s, w->s->node[k], out, 2) == 1 && out[0] == to;
+    }
+    return clear;
+}
 /* Round a ring, what several blocks are computed with goes down one column past the boxes that
  * read it, which stand beside; and terms of one sum come down in the column of the first. */
 static bool send_round(Wires *w, int i, int col, int level) {
@@ -499,7 +515,8 @@ static bool send_round(Wires *w, int i, int col, int level) {
         if (w->g->node[out[k]].level < first) first = w->g->node[out[k]].level;
     for (int k = 0; k < n && w->g->pass == PHASE_FORWARD; k++)
         late += w->g->node[out[k]].level > first;
-    const int sum = n == 1 ? column_of_sum(w, i, out[0]) : -1;
+    int sum = n == 1 ? column_of_sum(w, i, out[0]) : -1;
+    if (sum >= 0 && clear_to_sum(w, i, out[0], sum)) sum = -1;
     if (!w->ring || (!late && sum < 0)) return false;
     if (sum >= 0) add_wire(w, (Wire){i, out[0], sum, false});
     for (int k = 0; k < n && late; k++) {

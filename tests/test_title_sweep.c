@@ -375,6 +375,14 @@ static void sends_nothing(const Page *p, char **m) {
     RecordSum s = over_axes(p, m[1], p->o.pass, one ? KINDS : kind_at(p), (Scope){.all = true});
     if (s.bytes || !s.count || s.count > s.received) wrong(p, m[1], "it sends");
 }
+/* "part 2 of attention": a step makes what is numbered so. */
+static void part_of_attention(const Page *p, char **m) {
+    const char *made = arena_printf(p->a, "attn_part.%s", m[1]);
+    bool any = false;
+    for (int i = 0; i < p->t->n_computes && !any; i++)
+        any = text_same(words_leaf(p->t->computes[i].output), made);
+    if (!any) wrong(p, m[1], "no such part");
+}
 
 /* "16 of 32 heads": as the shapes of some value say on this rank; all where none is cut. */
 static void heads(const Page *p, char **m) {
@@ -1166,6 +1174,7 @@ static const Phrase phrases[] = {
     {NULL, "# of # layers", layers_of},
     {"shards", "of # pieces ([^ ]+) i has those numbered i and # − i", pieces},
     {"block", "# (of # )?heads", heads},
+    {"block", "part # of attention", part_of_attention},
     {"memory", "@ alive on rank #", alive},
     {"memory", "@ if as many come as can", beyond},
     {"memory",

@@ -409,6 +409,14 @@ double block_box_height(const BlockLook *l, const BlockNode *n) {
     return h + (!l->numbers && n->n_op > 1 ? l->abut : 0);
 }
 
+/* What the plan calls a norm whose gradient leaves beside its box: "attention_norm"; "" of others.
+ */
+static const char *norm_note(const BlockGraph *g, const BlockOp *op) {
+    const TraceParam *p = op->n_leave ? trace_param(g->t, op->leave[0].made->makes.of) : NULL;
+    if (!p || p->compute.nd != 1 || matrix_of(op) || is_plus(op)) return "";
+    return grads_note(g->arena, p, op->c->label);
+}
+
 const char *block_pill_words(const BlockGraph *g, const BlockNode *n) {
     const char *own = block_value(g, n->name);
     if (n->twin < 0) return own;
@@ -437,7 +445,9 @@ double block_box_width(BlockPen *p, const BlockNode *n) {
         const TraceParam *m = matrix_of(&n->op[i]);
         double name = scene_width(s, 13, SEMIBOLD, block_op_name(p->g, n, &n->op[i]));
         if (!m) {
-            if (n->col_last == n->col) w = fmax(w, name + 20);
+            const char *note = p->look->numbers ? norm_note(p->g, &n->op[i]) : "";
+            const double more = *note ? 6 + scene_width(s, 12, REGULAR, note) : 0;
+            if (n->col_last == n->col) w = fmax(w, name + fmax(20, more + 14));
             if (shows_fetch(p->look, &n->op[i])) w = fmax(w, fetch_width(p, n, &n->op[i]));
             continue;
         }
@@ -501,16 +511,8 @@ static void mark_wrong(BlockPen *p, Mark *border, int step) {
 /* The flag of a wrong step sits on the upper left corner of its box. */
 static void flag(BlockPen *p, int step, double x, double y) {
     wrong_flag(p->s, p->g->wrong, step, x, y);
-}
-
-/* What the plan calls a norm whose gradient leaves beside its box: "attention_norm"; "" of others.
- */
-static const char *norm_note(const BlockGraph *g, const BlockOp *op) {
-    const TraceParam *p = op->n_leave ? trace_param(g->t, op->leave[0].made->makes.of) : NULL;
-    if (!p || p->compute.nd != 1 || matrix_of(op) || is_plus(op)) return "";
-    return grads_note(g->arena, p, op->c->label);
-}
-/* The name in the middle, under it what brings its weight and what it reads of the forward pass. */
+} /* The name in the middle, under it what brings its weight and what it reads of the forward pass.
+   */
 static void plain_box(BlockPen *p, const BlockNode *n, const BlockOp *op, const char *name,
                       Area box) {
     double x = box.x, y = box.y, w = box.w, h = box.h;

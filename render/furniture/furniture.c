@@ -268,6 +268,9 @@ void draw_map(Scene *s, const RankMap *map, double x, double y) {
         scene_rect(s, (Area){px, py, MAP_CELL, MAP_CELL}, 0,
                    (Look){in ? ROLE_AXIS + theme_axis(map->axes) : ROLE_PAPER,
                           own ? ROLE_INK : ROLE_FAINT, own ? 1.6 : 0.8});
+        if (in && own && theme_axis(map->axes) == AXIS_PP) /* in the outline's own colour */
+            scene_rect(s, (Area){px + 0.8, py + 0.8, MAP_CELL - 1.6, MAP_CELL - 1.6}, 0,
+                       (Look){ROLE_NONE, ROLE_PAPER, 1.2});
     }
 }
 

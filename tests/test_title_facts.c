@@ -26,6 +26,7 @@ typedef struct {
     int wide;    /* kernels in lines of the timeline that are drawn wider than others */
     int staged;  /* timelines of pipelines */
     int waiting; /* titles of timelines that say who waits for others */
+    int rounded; /* times that were held to be rounded by themselves */
 } Held;          /* how often each was looked at */
 
 static void says(const char *words, const char *what, const char *fact) {
@@ -225,6 +226,40 @@ static Scene *timeline_of(Arena *a, const Trace *t) {
     RenderOptions o = {.view = "timeline", .rank = -1, .layer = -1};
     return render_pages(t, diags_new(a), &o, a, page) ? page[0] : NULL;
 }
+/* The number behind `word` in a sentence is that of seconds, rounded to the digits that it has.
+ * Returns it, 0 where the word is not there. */
+static double rounded(Arena *a, const char *path, const char *words, const char *word,
+                      double exact) {
+    const char *x = strstr(words, word);
+    if (!x) return 0;
+    char *end;
+    const double got = strtod(x + strlen(word), &end);
+    const char *point = memchr(x + strlen(word), '.', (size_t)(end - x) - strlen(word));
+    const double unit = seconds_at(arena_printf(a, "1%.4s", end)),
+                 tick = pow(10, point ? -(double)(end - point - 1) : 0);
+    if (fabs(got - exact / unit) > tick * (0.5 + 1e-6))
+        fail_msg("%s: '%s%g%.4s', and it is %g s, in\n%s", path, word, got, end, exact, words);
+    return got * unit;
+}
+/* One quantity is read as one number: the parts of a step in the timeline, compute in the roofline.
+ * Each is rounded by itself, and what is read adds up. Returns how many there are. */
+static int check_rounded(Arena *a, const Trace *t, const Scene *s, int64_t told, const char *path) {
+    const RecordTime of = records_time(a, t, told);
+    const double part[] = {rounded(a, path, s->desc, " = compute ", of.span - of.still),
+                           rounded(a, path, s->desc, " + exposed ", of.exposed),
+                           rounded(a, path, s->desc, " + waiting for other ranks ", of.waiting)};
+    const char *sum = strstr(s->desc, " = compute ");
+    if (!sum) fail_msg("%s: no sum in '%s'", path, s->desc);
+    for (int blanks = 0; blanks < 2; blanks += *sum == ' ') sum--;
+    const double whole = seconds_at(sum + 1);
+    if (fabs(whole - part[0] - part[1] - part[2]) > 1e-7 * whole)
+        fail_msg("%s: does not add up: %s", path, s->desc);
+    RenderOptions o = {.view = "roofline", .rank = told, .layer = -1};
+    Scene *page[VIEW_MAX_PAGES];
+    return (part[0] > 0) + (part[1] > 0) + (part[2] > 0) +
+           (render_pages(t, diags_new(a), &o, a, page) &&
+            rounded(a, path, page[0]->desc, "Compute ", of.span - of.still) > 0);
+}
 static void check_timeline(Arena *a, const Trace *t, const char *path, Held *h) {
     Scene *s = timeline_of(a, t);
     if (!s || t->n_events > 4000) return; /* below looks at all events for each span */
@@ -238,6 +273,7 @@ static void check_timeline(Arena *a, const Trace *t, const char *path, Held *h) 
     }
     int64_t told = told_of(s), most = told;
     RecordTime of = records_time(a, t, told);
+    h->rounded += check_rounded(a, t, s, told, path);
     const char *x = strstr(picture_fact(s), "ompute waits ");
     if (x) {
         near_share(path, picture_fact(s), share_at(x + 13), of.still, of.span);
@@ -443,6 +479,7 @@ static void test_plans(void **state) {
     Held h = {0};
     check_files("plans/*.yaml", &h);
     assert_true(h.storyboard >= 20 && h.wide >= 20 && h.here >= 5 && h.staged >= 8);
+    assert_true(h.rounded >= 100);
     enough(h, 30);
 }
 static void test_bugs_and_models(void **state) {

@@ -129,12 +129,12 @@ static void test_texts(void **state) {
     assert_string_equal(time_text(0.99996, a), "1.00 s");
     assert_string_equal(time_text(2.5e-10, a), "0.25 ns");
     assert_string_equal(time_text(INFINITY, a), "inf s");
-    /* parts add up to the sum as they are read, and none is lost: 212.4 + 238.4 is 450.8; the first
-     * takes what rounding leaves, the others are what they are alone */
+    /* parts add up to the sum as they are read, and none is lost: 212 + 238 is not 451, and 213 would
+     * be another number than the one that is read of it elsewhere, so all have one more digit */
     const char *part[3];
-    assert_string_equal(time_sum_text((double[]){212.4e-6, 238.4e-6}, 2, part, a), "451 µs");
-    assert_string_equal(part[0], "213 µs");
-    assert_string_equal(part[1], "238 µs");
+    assert_string_equal(time_sum_text((double[]){212.4e-6, 238.4e-6}, 2, part, a), "450.8 µs");
+    assert_string_equal(part[0], "212.4 µs");
+    assert_string_equal(part[1], "238.4 µs");
     assert_string_equal(time_sum_text((double[]){386.6e-6, 25.7e-6}, 2, part, a), "412.3 µs");
     assert_string_equal(part[1], time_text(25.7e-6, a));
     assert_string_equal(time_sum_text((double[]){6.312e-3, 412e-6}, 2, part, a), "6.724 ms");
@@ -145,6 +145,11 @@ static void test_texts(void **state) {
     assert_string_equal(part[2], "0.000 ms");
     assert_string_equal(time_sum_text((double[]){0, 0}, 2, part, a), "0 s");
     assert_string_equal(time_sum_text((double[]){2e-6, 3e-6}, 2, part, a), "5.00 µs");
+    /* five digits that do not add up: rather fewer than six */
+    assert_string_equal(time_sum_text((double[]){1.887624e-3, 84.536e-6}, 2, part, a), "1.97 ms");
+    assert_string_equal(part[1], "0.08 ms");
+    assert_string_equal(time_sum_text((double[]){250.464e-6, 60.0549e-6}, 2, part, a),
+                        "310.519 µs");
     assert_string_equal(time_sum_text((double[]){8.51, 3.2601, 4.55}, 3, part, a), "16.32 s");
     assert_string_equal(part[2], "4.55 s");
     arena_free(a);

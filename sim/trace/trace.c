@@ -272,29 +272,46 @@ static int sum_decimals(const TimeSum *s) {
     }
     return decimals;
 }
-/* Rounded parts; what rounding leaves is the first one's. False: that is then off by a whole tick.
- */
+/* Each part and the sum rounded by itself. Do they add up as they are read, and is no part lost? */
 static bool sum_ticks(const TimeSum *s, int decimals, int64_t *ticks) {
     int64_t rest = time_ticks(s, s->sum, decimals);
-    for (int i = 0; i < s->n; i++) rest -= ticks[i] = time_ticks(s, s->part[i], decimals);
-    ticks[0] += rest;
-    const double exact = s->part[0] * s->per_second * pow(10, decimals);
-    return fabs((double)ticks[0] - exact) < 1 - 1e-6 && (ticks[0] > 0) == is_told(s, 0);
+    bool told = true;
+    for (int i = 0; i < s->n; i++) {
+        rest -= ticks[i] = time_ticks(s, s->part[i], decimals);
+        told &= (ticks[i] > 0) == is_told(s, i);
+    }
+    return !rest && told;
+}
+/* As many decimals as it takes, one more, one less, two less; then more, though the sum has more
+ * than five digits. At last as it takes: what is read is off by one in the last digit. */
+static int ticks_that_add_up(const TimeSum *s, int64_t *ticks) {
+    enum { LONG = 100000 };
+    static const struct {
+        int more;
+        bool any;
+    } way[] = {{0, true}, {1, false}, {-1, true}, {-2, true}, {1, true}, {2, true}, {3, true}};
+    const int own = sum_decimals(s);
+    for (size_t k = 0; k < sizeof way / sizeof *way; k++) {
+        const int decimals = own + way[k].more;
+        if (decimals >= 0 && sum_ticks(s, decimals, ticks) &&
+            (way[k].any || time_ticks(s, s->sum, decimals) < LONG))
+            return decimals;
+    }
+    sum_ticks(s, own, ticks);
+    return own;
 }
 const char *time_sum_text(const double *part, int n, const char **out, Arena *arena) {
     static const struct {
         const char *name;
         double per_second;
     } unit[] = {{"s", 1}, {"ms", 1e3}, {"µs", 1e6}, {"ns", 1e9}};
-    enum { TRIES = 4 };
     TimeSum s = {part, n, 0, 1};
     int u = 0;
     for (int i = 0; i < n; i++) s.sum += part[i];
     while (u < 3 && s.sum != 0 && s.sum * unit[u].per_second < 0.9995) u++;
     s.per_second = unit[u].per_second;
     int64_t *ticks = ARENA_ARRAY(arena, int64_t, n + 1);
-    int decimals = sum_decimals(&s);
-    for (int i = 1; i < TRIES && !sum_ticks(&s, decimals, ticks); i++) decimals++;
+    const int decimals = ticks_that_add_up(&s, ticks);
     for (int i = 0; i < n; i++) out[i] = ticks_text(ticks[i], decimals, unit[u].name, arena);
     return ticks_text(time_ticks(&s, s.sum, decimals), decimals, unit[u].name, arena);
 }

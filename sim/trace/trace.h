@@ -606,8 +606,8 @@ const char *rankbox_text(const RankBox *b, Arena *arena);
 const char *bytes_text(int64_t bytes, Arena *arena); /* "16 MiB", "1.51 GiB" */
 const char *count_text(double n, Arena *arena);      /* "1.07 G" */
 const char *time_text(double seconds, Arena *arena); /* "42.1 µs" */
-/* A sum of n times and its parts, in one unit and with as many digits that each part above 0 shows:
- * what is read adds up, and no part is off by a whole last digit. Parts into out[]; returns the
- * sum. */
+/* A sum of n times and its parts, in one unit and with as many digits that each part above 0 shows.
+ * Each is rounded by itself, so that it reads as it does elsewhere; where what is read would not
+ * add up all have another digit, or fewer. Parts into out[]; returns the sum. */
 const char *time_sum_text(const double *part, int n, const char **out, Arena *arena);
 #endif

@@ -23,11 +23,12 @@
 
 typedef struct {
     int memory, mesh, timeline, storyboard, part, here;
-    int wide;    /* kernels in lines of the timeline that are drawn wider than others */
-    int staged;  /* timelines of pipelines */
-    int waiting; /* titles of timelines that say who waits for others */
-    int rounded; /* times that were held to be rounded by themselves */
-} Held;          /* how often each was looked at */
+    int wide;     /* kernels in lines of the timeline that are drawn wider than others */
+    int staged;   /* timelines of pipelines */
+    int waiting;  /* titles of timelines that say who waits for others */
+    int messages; /* records of messages between stages */
+    int rounded;  /* times that were held to be rounded by themselves */
+} Held;           /* how often each was looked at */
 
 static void says(const char *words, const char *what, const char *fact) {
     if (!strstr(words, fact)) fail_msg("%s: '%s' is not in\n%s", what, fact, words);
@@ -221,6 +222,28 @@ static void check_lines(Arena *a, const Trace *t, const Scene *s, const char *pa
                      of.compute / of.times);
     }
 }
+/* The messages between stages as the log has them: each kind with its bytes and its time, and how
+ * many there are in the step. Returns the records that are messages. */
+static int check_messages(Arena *a, const Trace *t, const Scene *s, const char *path) {
+    const char *words = page_words(a, s, NULL);
+    int n = 0, times = 0;
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (strcmp(c->op, "send") != 0 || c->skipped) continue;
+        n++, times += collective_per_step(c);
+        const int64_t one = groups_member(&c->groups, 0, 0), two = groups_member(&c->groups, 0, 1);
+        const bool back = collective_on(c, one).bytes_sent == 0;
+        const int64_t bytes = collective_on(c, back ? two : one).bytes_sent;
+        says(words, path, arena_printf(a, ", %s each, ", bytes_text(bytes, a)));
+        const char *tip = NULL;
+        for (int g = 0; g < s->n_groups; g++)
+            if (!strncmp(s->groups[g].id, "message-", 8) && strstr(s->groups[g].tip, c->value))
+                tip = s->groups[g].tip;
+        if (!tip) fail_msg("%s: message of %s is not drawn", path, c->value);
+    }
+    if (n) says(words, path, arena_printf(a, "Messages between stages %d in the step", times));
+    return n;
+}
 static Scene *timeline_of(Arena *a, const Trace *t) {
     Scene *page[VIEW_MAX_PAGES];
     RenderOptions o = {.view = "timeline", .rank = -1, .layer = -1};
@@ -269,6 +292,7 @@ static void check_timeline(Arena *a, const Trace *t, const char *path, Held *h) 
         check_lines(a, t, s, path);
         h->wide += check_scales(s, t, path);
         h->staged++;
+        h->messages += check_messages(a, t, s, path);
         return;
     }
     int64_t told = told_of(s), most = told;
@@ -479,7 +503,7 @@ static void test_plans(void **state) {
     Held h = {0};
     check_files("plans/*.yaml", &h);
     assert_true(h.storyboard >= 20 && h.wide >= 20 && h.here >= 5 && h.staged >= 8);
-    assert_true(h.rounded >= 100);
+    assert_true(h.rounded >= 100 && h.messages >= 30);
     enough(h, 30);
 }
 static void test_bugs_and_models(void **state) {

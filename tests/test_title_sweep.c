@@ -698,18 +698,18 @@ static void lines_drawn(const Page *p, char **m) {
     int n = 0;
     for (int i = 0; i < p->s->n_groups; i++) n += !strcmp(p->s->groups[i].what, "line");
     if (p->pages == 1) is_count(p, m[1], n);
-    if (!*m[4] || p->pages > 1) return;
+    if (!*m[3] || p->pages > 1) return;
     int wide = 0, least = 1 << 30, most = 1; /* lines that say how wide they are drawn */
     for (int i = 0; i < p->s->n_marks; i++)
         for (int k = 0; k < p->s->marks[i].n_run; k++) {
             const char *said = strstr(p->s->marks[i].run[k].s, "drawn ");
             int times = said ? atoi(said + strlen("drawn ")) : 0;
-            if (!times || strstr(said, " to ")) continue;
+            if (!times || strstr(said, "× to ")) continue;
             wide++;
             least = times < least ? times : least, most = times > most ? times : most;
         }
-    is_count(p, m[4], wide < n ? 1 : least);
-    is_count(p, m[5], most);
+    is_count(p, m[3], wide < n ? 1 : least);
+    is_count(p, m[4], most);
 }
 
 /* ---- memory ---- */
@@ -1237,7 +1237,9 @@ static const Phrase phrases[] = {
     {"timeline", "% of communication is hidden", hidden_only},
     {"timeline", "one of # classes", nothing_more},
     {"timeline", "all # ranks run", all_ranks},
-    {"timeline", "# lines( at one scale|( per page)?, drawn #× to #× as wide)", lines_drawn},
+    {"timeline",
+     "# lines( at one scale|, each page at a scale of its own|, drawn #× to #× as wide)",
+     lines_drawn},
     {"memory",
      "(Each of # ranks|The fullest rank, #,|Each of the # fullest ranks( \\([^)]*\\))?) holds @ at "
      "the peak",

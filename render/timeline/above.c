@@ -28,6 +28,13 @@ enum {
     SMALL_NAMED = 24, /* px from which on a small kernel is named too */
 };
 
+/* The only kernel of a line has its name, however narrow it is: behind it nothing stands. */
+static bool is_alone(const Stave *v) {
+    int n = 0;
+    for (int i = 0; i < v->t->n_events && n < 2; i++)
+        n += !timeline_lane(v->t, v->t->event[i].e) && stave_in(v, &v->t->event[i]);
+    return n == 1;
+}
 static void add_name(const TimePen *p, Above *to, AboveName name) {
     *ARENA_PUSH(p->c->arena, to->name, to->n, to->cap) = name;
 }
@@ -49,7 +56,7 @@ static bool put_over(const TimePen *p, const char *text, Span run, Above *to) {
     }
     const double x = fmax(fmin(mid - w / 2, room.b - w), room.a);
     if (!*text || x > mid || x + w < mid || x + w > room.b ||
-        fmax(run.a - x, x + w - run.b) > REACH)
+        (!to->alone && fmax(run.a - x, x + w - run.b) > REACH))
         return false;
     add_name(p, to, (AboveName){text, run, {x, x + w}, mid, 0});
     return true;
@@ -111,13 +118,14 @@ static void name_parts(const TimePen *p, const Narrows *run, Above *to) {
 /* Runs of narrow kernels that have no words inside. */
 static void find_runs(const TimePen *p, const Stave *v, bool small, Runs *out) {
     Narrows *run = NULL;
+    const double least = is_alone(v) ? 0 : SMALL_NAMED;
     for (int i = 0; i < v->t->n_events; i++) {
         const TimeEvent *x = &v->t->event[i];
         if (timeline_lane(v->t, x->e) > 0 || !stave_in(v, x)) continue;
         const Span at = {stave_x(p, v, x->e->start), stave_x(p, v, x->e->end)};
         const bool own = x->small == small && !stave_text(p, v, x);
         if (run && (!own || at.a - run->k[run->n - 1].at.b > 3)) run = NULL;
-        if (!own || (small && at.b - at.a < SMALL_NAMED)) continue;
+        if (!own || (small && at.b - at.a < least)) continue;
         if (!run) {
             run = ARENA_PUSH(p->c->arena, out->run, out->n, out->cap);
             *run = (Narrows){0};
@@ -187,7 +195,7 @@ static void lay_further(const TimePen *p, const Runs *runs, Above *to) {
 }
 void above_lay(const TimePen *p, const Stave *v, Above *out) {
     Runs products = {0}, others = {0};
-    *out = (Above){0};
+    *out = (Above){.alone = is_alone(v)};
     find_runs(p, v, false, &products);
     find_runs(p, v, true, &others);
     lay_nearest(p, &products, out);
@@ -200,7 +208,8 @@ void above_draw(const TimePen *p, const Stave *v, const Above *names) {
         const AboveName *k = &names->name[i];
         const double y = v->y - 7 - STAVE_STEP * k->row;
         if (!k->text) continue;
-        scene_begin(p->s, k->row ? "callout" : "leader", k->row ? "callout" : "leader", k->text);
+        const char *what = k->row ? "callout" : names->alone ? "alone" : "leader";
+        scene_begin(p->s, what, what, k->text);
         scene_text(p->s, k->at.a, y, (TextLook){ALIGN_LEFT, size, REGULAR, ROLE_INK}, k->text);
         /* a bracket over the kernels: a bare rule reads as a line under the words */
         Pt pt[4] = {{k->run.a, foot}, {k->run.a, rule}, {k->run.b, rule}, {k->run.b, foot}};

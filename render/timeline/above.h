@@ -13,7 +13,8 @@ typedef struct {
 typedef struct {
     AboveName *name;
     int n, cap;
-    int rows; /* beyond the nearest */
+    int rows;   /* beyond the nearest */
+    bool alone; /* of the only kernel: its name reaches as far as it needs */
 } Above;
 
 /* The names of a line; *out lives in the arena of the call. */

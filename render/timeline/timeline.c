@@ -282,13 +282,26 @@ static bool same_line(TimeEvent *const *k, int n, Unit u, Unit v) {
            part_term(unit_part(k, n, u.first))->embedding ==
                part_term(unit_part(k, n, v.first))->embedding;
 }
-/* A few norms and sums behind a part of a pipeline's layer get no line of their own. */
-static bool is_tail(const Timeline *t, TimeEvent *const *k, Unit u) {
+/* A few norms and sums behind a part of a layer get no line of their own, but for the last of the
+ * program: what is still sent behind those may be long. */
+static bool is_tail(const Timeline *t, TimeEvent *const *k, Unit u, bool last) {
     enum { FEW = 6 };
-    bool small = t->step && u.n <= FEW && layer_of(k[u.first]) >= 0;
+    bool small = (t->step || !last) && u.n <= FEW && layer_of(k[u.first]) >= 0;
     for (int i = u.first; i < u.first + u.n; i++)
         small &= k[i]->small && (!*part_of(k[i]) || part_term(part_of(k[i]))->norm);
     return small;
+}
+/* A kernel or two outside the layers of a model of one: a line of their own says nothing. Beside
+ * layers that are alike they would make one unlike the others, and in a pipeline a stage. */
+static bool is_crumb(const Timeline *t, TimeEvent *const *k, Unit u, int layers) {
+    return !t->step && layers == 1 && u.n <= 2 && layer_of(k[u.first]) < 0;
+}
+/* Layers that have kernels. */
+static int layers_of(TimeEvent *const *k, int n) {
+    int layers = 0, last = -1;
+    for (int i = 0; i < n; i++)
+        if (layer_of(k[i]) > last) layers++, last = layer_of(k[i]);
+    return layers;
 }
 /* Units of the program joined into lines: a pass on one line if it has few kernels, else by layer,
  * else by part. */
@@ -302,10 +315,12 @@ static int make_units(Arena *a, const Timeline *t, TimeEvent *const *k, int n, i
         if (next) u[m - 1].n++;
         else u[m++] = (Unit){i, 1};
     }
+    const int layers = layers_of(k, n);
     int kept = 0;
     for (int i = 0; i < m; i++) {
         bool joins = kept && pass_of(k[u[kept - 1].first]) == pass_of(k[u[i].first]) &&
-                     (u[kept - 1].n + u[i].n <= kernels || is_tail(t, k, u[i])) &&
+                     (u[kept - 1].n + u[i].n <= kernels || is_tail(t, k, u[i], i + 1 == m) ||
+                      is_crumb(t, k, u[i], layers) || is_crumb(t, k, u[kept - 1], layers)) &&
                      (!t->step || same_line(k, n, u[kept - 1], u[i]));
         if (joins) u[kept - 1].n += u[i].n;
         else u[kept++] = u[i];

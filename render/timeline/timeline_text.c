@@ -1,6 +1,7 @@
 /* The events as text: a table in 80 columns or fewer, and Chrome trace JSON that opens in Perfetto
  * (one process per rank class, one thread per stream, times in microseconds). */
 #include "base/text.h"
+#include "render/timeline/messages.h"
 #include "render/timeline/timeline.h"
 #include "render/pipeline/strip.h"
 #include "render/furniture/views.h"
@@ -83,6 +84,19 @@ static void staged_lines(const ViewCall *c, Out *o, const Timeline *t, int n) {
     if (!pipe_read(&p, c)) return;
     str_add(o->s, "\n");
     pipe_text_rows(o->s, &p, o->w - 30, p.end);
+    MessageRow *message;
+    const int messages = messages_read(c, &message);
+    if (messages)
+        words_paragraph(o->s, "",
+                        arena_printf(c->arena, "Messages between stages: %s",
+                                     messages_count(message, messages, c->arena)),
+                        o->w);
+    for (int i = 0; i < messages; i++)
+        words_paragraph(o->s, "  ",
+                        arena_printf(c->arena, "%s: %s", phase_text(message[i].pass),
+                                     messages_text(&message[i], c->arena)),
+                        o->w);
+    if (messages) str_add(o->s, "\n");
     row(o, columns);
     int items = timeline_items(c, t, n, &item);
     for (int i = 0; i < items; i++)

@@ -5,6 +5,7 @@
  * comes first, then one line for all stages that do the same for each micro-batch. */
 #include "render/timeline/above.h"
 #include "render/timeline/below.h"
+#include "render/timeline/messages.h"
 #include "render/pipeline/strip.h"
 #include "render/timeline/view_took.h"
 #include "render/furniture/headline.h"
@@ -512,17 +513,34 @@ typedef struct Shown {
     const struct Shown *peer; /* of the figure beside this one, at the same scale; NULL: none */
 } Shown;
 
+/* The most events of a line that are in one lane. */
+static int most_in_lane(const Timeline *t, const TimeLine *l) {
+    const Stave v = {.t = t, .l = l};
+    int n[STAVE_LANES] = {0}, most = 1;
+    for (int i = 0; i < t->n_events; i++) {
+        const int lane = timeline_lane(t, t->event[i].e);
+        if (lane < STAVE_LANES && stave_in(&v, &t->event[i]) && ++n[lane] > most) most = n[lane];
+    }
+    return most;
+}
 /* A line that would leave most of its row empty is drawn a round number of times as wide as the
- * scale of the longest, the same part of other ranks too; beside each it says how many, so that
- * lengths can still be compared. */
+ * scale of the longest, the same part of other ranks too, and no wider than the names of its events
+ * need; beside each it says how many, so that lengths can still be compared. */
 static int times_wide(const Shown *v, const TimeItem *item, double longest) {
-    static const int round[] = {100, 50, 20, 10, 5, 4, 3, 2};
+    enum { NAME = 90 /* px */ };
+    static const int round[] = {100, 50, 20, 10, 5, 4};
     double own = 0;
+    int events = 1;
     for (const Shown *of = v; of; of = of->peer)
-        for (const TimeItem *x = of->item; x < of->item + of->n_items; x++)
-            if (!strcmp(x->l->title, item->l->title)) own = fmax(own, x->l->end - x->l->start);
+        for (const TimeItem *x = of->item; x < of->item + of->n_items; x++) {
+            if (strcmp(x->l->title, item->l->title) != 0) continue;
+            const int n = most_in_lane(x->t, x->l);
+            events = n > events ? n : events;
+            own = fmax(own, x->l->end - x->l->start);
+        }
+    const double widest = longest * fmin(1, events * NAME / looks[PRESET_WIDE].axis_w);
     for (size_t i = 0; i < sizeof round / sizeof *round && own > 0; i++)
-        if (own * round[i] <= longest) return round[i];
+        if (own * round[i] <= widest) return round[i];
     return 1;
 }
 
@@ -540,7 +558,7 @@ static void subtitle(const Shown *v, const char **part) {
     const ViewCall *c = v->c;
     const Timeline *t = v->t;
     int n = v->n, lines = v->n_items;
-    bool pages = v->preset == PRESET_SLIDE && lines > 2 && !v->peer; /* each has its own scale */
+    bool pages = v->preset == PRESET_SLIDE && lines > 1 && !v->peer; /* each has its own scale */
     Arena *a = c->arena;
     const char *model = words_model(a, c->t);
     int k = 0, all = n + v->folded.same + v->folded.left;
@@ -561,13 +579,17 @@ static void subtitle(const Shown *v, const char **part) {
         least = i && least < times ? least : times, most = times > most ? times : most;
     }
     const char *wide =
-        least == most ? ""
-                      : arena_printf(a, ", drawn %d× to %d× as wide, as each says", least, most);
+        least == most || pages
+            ? ""
+            : arena_printf(a, ", drawn %d× to %d× as wide, as each says", least, most);
     part[k++] = v->peer && !c->o->measured ? arena_printf(a, "%s, both plans%s%s", timeline_kind(c),
                                                           *wide ? "" : " at one scale", wide)
                 : lines > 1 && !c->o->measured
-                    ? arena_printf(a, "%s, %d lines%s%s%s", timeline_kind(c), lines,
-                                   *wide ? "" : " at one scale", pages ? " per page" : "", wide)
+                    ? arena_printf(a, "%s, %d lines%s%s", timeline_kind(c), lines,
+                                   *wide   ? ""
+                                   : pages ? ", each page at a scale of its own"
+                                           : " at one scale",
+                                   wide)
                     : timeline_kind(c);
     part[k] = NULL;
 }
@@ -659,8 +681,11 @@ static void end_page(const Shown *v, TimePen *p, double y, double foot) {
                            totals, *hw ? " Modelled: " : "", hw, *hw ? "." : "");
     figure_page(s, v->preset, y);
 }
-/* The schedule of the whole step, under a heading. */
+/* The schedule of the whole step, under a heading, and what its stages send each other. */
 static double draw_schedule(const Shown *v, TimePen *p, double y, double foot) {
+    MessageRow *row;
+    const int rows = messages_read(v->c, &row);
+    foot += messages_height(rows);
     const double left = presets[v->preset].margin, h = presets[v->preset].h;
     const TimeStep *x = v->t->step;
     scene_begin(p->s, "schedule", "schedule", NULL);
@@ -670,7 +695,8 @@ static double draw_schedule(const Shown *v, TimePen *p, double y, double foot) {
                time_text(x->span, p->c->arena));
     y = pipe_strip(p->c, p->s, y + 26, h > 0 ? h - foot - y - 26 : 0);
     scene_end(p->s);
-    return y + 6;
+    p->times = 1, p->scale = p->width / longest_line(v->item, 0, v->n_items, NULL);
+    return messages_draw(row, rows, p, (Pt){left, y + 6});
 }
 /* A slide with the schedule alone. */
 static Scene *schedule_page(const Shown *v, double foot) {

@@ -553,7 +553,7 @@ static const char *without_room(const RoofPen *q, const Name *name) {
         }
     return s.n ? s.s : "";
 }
-static const char *draw_names(RoofPen *q) {
+static RoofSays draw_names(RoofPen *q) {
     q->n_roofs = q->n_lines;
     Names all = name_all(*q, true);
     if (all.lacks > 0) {
@@ -575,9 +575,12 @@ static const char *draw_names(RoofPen *q) {
             draw_text(q, all.name[i].box, (TextLook){ALIGN_LEFT, q->size, REGULAR, ROLE_INK},
                       all.name[i].text);
     scene_end(q->s);
-    return without_room(q, all.name);
+    RoofSays says = {without_room(q, all.name), false};
+    for (int i = 0; i < q->p->n; i++)
+        says.more |= all.name[i].text && strstr(all.name[i].text, " +");
+    return says;
 }
-const char *roof_plot(const RoofPlot *p, unsigned *legend) {
+RoofSays roof_plot(const RoofPlot *p, unsigned *legend) {
     RoofPen q = {
         .p = p, .s = p->s, .a = p->c->arena, .legend = legend, .size = fmax(11.5, p->s->min_size)};
     q.box = (Area){p->at.x + LEFT, p->at.y + HEAD, p->at.w - LEFT, p->at.h - HEAD - BOTTOM};
@@ -602,7 +605,7 @@ const char *roof_plot(const RoofPlot *p, unsigned *legend) {
             if (is_wrong(p, &p->mark[i]) == (k == 1)) draw_mark(&q, &p->mark[i]);
     for (int i = 0; i < p->n; i++)
         if (is_wrong(p, &p->mark[i])) draw_flag(&q, &p->mark[i]);
-    const char *without = draw_names(&q);
+    const RoofSays says = draw_names(&q);
     scene_end(p->s);
-    return without;
+    return says;
 }

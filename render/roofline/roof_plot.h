@@ -35,7 +35,12 @@ typedef struct {
     RoofMark *mark; /* large ones first */
     const WrongList *wrong;
 } RoofPlot;
-/* Draws it. *legend gets what the legend of the page has to explain of a wrong step. Returns the
- * names of the marks that have no room for them, for the words under the page: "add, RoPE"; "". */
-const char *roof_plot(const RoofPlot *p, unsigned *legend);
+/* What the words under the page have to say: names of the marks that have no room for them, "add,
+ * RoPE" or ""; does a name end with how many more there are at its place? */
+typedef struct {
+    const char *without;
+    bool more;
+} RoofSays;
+/* Draws it. *legend gets what the legend of the page has to explain of a wrong step. */
+RoofSays roof_plot(const RoofPlot *p, unsigned *legend);
 #endif

@@ -156,44 +156,54 @@ static const char *colls_title(const Roofline *r) {
     return arena_printf(a, "; %d of %d collectives outlast%s products", r->longer, r->colls,
                         r->longer == 1 ? "s its" : " their");
 }
-const char *roofline_title(const Roofline *r) {
+const char *roofline_title(const Roofline *r, RoofPart part) {
     Arena *a = r->c->arena;
+    const char *colls = part == ROOF_KERNELS ? "" : colls_title(r);
+    if (part == ROOF_COLLS)
+        return words_capital(a, *colls ? colls + strlen("; ")
+                                       : "no collective has products around it");
     Bound most = BOUND_COMPUTE;
     for (int b = 0; b < BOUNDS; b++)
         if (r->took[b] > r->took[most]) most = (Bound)b;
     const int n = r->of_bound[most];
     if (n == r->kernels)
-        return n == 1 ? arena_printf(a, "The kernel is %s%s", bound_words[most], colls_title(r))
-               : n == 2
-                   ? arena_printf(a, "Both kernels are %s%s", bound_words[most], colls_title(r))
-                   : arena_printf(a, "All %d kernels are %s%s", n, bound_words[most],
-                                  colls_title(r));
+        return n == 1   ? arena_printf(a, "The kernel is %s%s", bound_words[most], colls)
+               : n == 2 ? arena_printf(a, "Both kernels are %s%s", bound_words[most], colls)
+                        : arena_printf(a, "All %d kernels are %s%s", n, bound_words[most], colls);
     return arena_printf(a, "%d of %d kernels %s %s: %s of the compute time%s", n, r->kernels,
                         n == 1 ? "is" : "are", bound_words[most],
-                        percent_text(a, r->took[most], r->compute), colls_title(r));
+                        percent_text(a, r->took[most], r->compute), colls);
 }
-const char *roofline_totals(const Roofline *r) {
+static void kernels_total(const Roofline *r, Str *s) {
     Arena *a = r->c->arena;
-    Str s = str_new(a);
-    str_addf(&s, "Compute %s", time_text(r->compute, a));
+    str_addf(s, "Compute %s", time_text(r->compute, a));
     for (int b = 0, k = 0; b < BOUNDS; b++)
         if (r->of_bound[b])
-            str_addf(&s, "%s%s %s in %d kernel%s", k++ ? ", " : ": ", bound_words[b],
+            str_addf(s, "%s%s %s in %d kernel%s", k++ ? ", " : ": ", bound_words[b],
                      time_text(r->took[b], a), r->of_bound[b], r->of_bound[b] == 1 ? "" : "s");
-    str_add(&s, ".");
+    str_add(s, ".");
+}
+static void colls_total(const Roofline *r, Str *s) {
+    Arena *a = r->c->arena;
+    const char *blank = s->n ? " " : "";
     if (r->colls)
-        str_addf(&s, " Collectives with products %s, %s.", time_text(r->sent, a),
+        str_addf(s, "%sCollectives with products %s, %s.", blank, time_text(r->sent, a),
                  !r->longer ? "none of which outlasts them"
                             : arena_printf(a, "%s of it in %d that outlast%s",
                                            time_text(r->sent_longer, a), r->longer,
                                            r->longer == 1 ? "s them" : " them"));
     if (r->alone)
-        str_addf(&s, " %d more collective%s %s no product around %s.", r->alone,
+        str_addf(s, " %d more collective%s %s no product around %s.", r->alone,
                  r->alone == 1 ? "" : "s", r->alone == 1 ? "has" : "have",
                  r->alone == 1 ? "it" : "them");
     if (r->messages)
-        str_addf(&s, " %d message%s between stages %s not drawn.", r->messages,
+        str_addf(s, " %d message%s between stages %s not drawn.", r->messages,
                  r->messages == 1 ? "" : "s", r->messages == 1 ? "is" : "are");
+}
+const char *roofline_totals(const Roofline *r, RoofPart part) {
+    Str s = str_new(r->c->arena);
+    if (part != ROOF_COLLS) kernels_total(r, &s);
+    if (part != ROOF_KERNELS) colls_total(r, &s);
     return s.s;
 }
 const char *roofline_whose(const Roofline *r, bool alone) {

@@ -59,11 +59,13 @@ bool roofline_read(Roofline *r, const ViewCall *c);
 double roofline_ridge(const Trace *t);
 /* The most that the machine reaches at so many FLOPs per byte of memory. */
 double roofline_roof(const Trace *t, double per_byte);
+/* What a page is of: slides have one for each panel. */
+typedef enum { ROOF_BOTH, ROOF_KERNELS, ROOF_COLLS } RoofPart;
 /* "608 of 1041 kernels are compute-bound and take 93 % of the compute time; 5 of 9 collectives
  * outlast their products" */
-const char *roofline_title(const Roofline *r);
+const char *roofline_title(const Roofline *r, RoofPart part);
 /* What else is counted: sums of both, and what is in no panel. */
-const char *roofline_totals(const Roofline *r);
+const char *roofline_totals(const Roofline *r, RoofPart part);
 /* What rank, with `alone` also of which micro-batches, which a figure's subtitle says of its data;
  * where the roofs of memory and FLOPs meet. */
 const char *roofline_whose(const Roofline *r, bool alone);

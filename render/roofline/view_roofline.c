@@ -15,9 +15,10 @@ typedef struct {
     Scene *s;
     Roofline r;
     PresetKind preset;
+    RoofPart part;
     const WrongList *wrong;
     unsigned legend;
-    const char *without; /* names of marks that have no room for them */
+    RoofSays says; /* both panels' */
 } RoofPage;
 
 /* ---- tooltips ---- */
@@ -48,9 +49,11 @@ static const char *coll_tip(const RoofPage *p, const RoofColl *k) {
 }
 
 /* ---- the panels ---- */
-static void keep_without(RoofPage *p, const char *names) {
-    const char *before = p->without ? p->without : "";
-    p->without = arena_printf(p->c->arena, "%s%s%s", before, *before && *names ? ", " : "", names);
+static void keep(RoofPage *p, RoofSays one) {
+    const char *before = p->says.without ? p->says.without : "";
+    p->says.without = arena_printf(p->c->arena, "%s%s%s", before,
+                                   *before && *one.without ? ", " : "", one.without);
+    p->says.more |= one.more;
 }
 static RoofMark kernel_mark(RoofPage *p, const RoofKernel *k, int i) {
     const TimeEvent *x = k->x;
@@ -99,7 +102,7 @@ static void draw_kernels(RoofPage *p, Area at) {
         ridge_label(a, roofline_ridge(t))};
     plot.under = t->launch > 0 ? 0.5 : 0;
     plot.under_name = (RoofName){"below this line: launch-bound", "below: launch-bound"};
-    keep_without(p, roof_plot(&plot, &p->legend));
+    keep(p, roof_plot(&plot, &p->legend));
 }
 /* The slope of a link: of NCCL's model some collectives are faster than a ring's steps. */
 static void add_link(RoofPage *p, RoofPlot *plot, bool across) {
@@ -151,7 +154,7 @@ static void draw_colls(RoofPage *p, Area at) {
     plot.x_name = "FLOP of its products per byte sent";
     plot.peak_name = roof_name(a, "computing", roofline_amount(a, r->t->flop_rate, "FLOP/s"));
     add_link(p, &plot, false), add_link(p, &plot, true);
-    keep_without(p, roof_plot(&plot, &p->legend));
+    keep(p, roof_plot(&plot, &p->legend));
 }
 
 /* ---- where the time goes ---- */
@@ -220,15 +223,20 @@ static void draw_sent_bar(RoofPage *p, Area at) {
 }
 
 /* ---- the page ---- */
-/* Both panels with their bars: beside each other, or on a narrow page one below the other. */
+/* Both panels with their bars: beside each other, or on a narrow page one below the other; or one
+ * of them alone. */
 static double draw_panels(RoofPage *p, double y, double h) {
     const double x = presets[p->preset].margin, w = p->s->w - 2 * x;
-    const bool two = p->r.n_colls > 0, below = two && p->preset == PRESET_COLUMN;
+    const bool two = p->part == ROOF_BOTH && p->r.n_colls > 0,
+               below = two && p->preset == PRESET_COLUMN;
     const double each = two && !below ? (w - APART) / 2 : w;
-    draw_kernels(p, (Area){x, y, each, h});
-    draw_compute_bar(p, (Area){x, y + h + 10, each, 0});
-    if (!two) return y + h + 10 + BAR_H;
-    const double x2 = below ? x : x + each + APART, y2 = below ? y + h + 10 + BAR_H + 16 : y;
+    if (p->part != ROOF_COLLS) {
+        draw_kernels(p, (Area){x, y, each, h});
+        draw_compute_bar(p, (Area){x, y + h + 10, each, 0});
+        if (!two) return y + h + 10 + BAR_H;
+    }
+    const double x2 = two && !below ? x + each + APART : x,
+                 y2 = below ? y + h + 10 + BAR_H + 16 : y;
     draw_colls(p, (Area){x2, y2, each, h});
     draw_sent_bar(p, (Area){x2, y2 + h + 10, each, 0});
     return y2 + h + 10 + BAR_H;
@@ -237,22 +245,27 @@ static const char *foot(const RoofPage *p) {
     const Roofline *r = &p->r;
     Str s = str_new(p->c->arena);
     int bare = 0, far = 0;
-    for (int i = 0; i < r->n_kernels; i++) bare += computes(&r->kernel[i]) ? 0 : r->kernel[i].n;
-    for (int i = 0; i < r->n_colls; i++) far += is_drawn(p, &r->coll[i]) ? 0 : r->coll[i].n;
-    str_add(&s, roofline_totals(r));
+    for (int i = 0; i < r->n_kernels && p->part != ROOF_COLLS; i++)
+        bare += computes(&r->kernel[i]) ? 0 : r->kernel[i].n;
+    for (int i = 0; i < r->n_colls && p->part != ROOF_KERNELS; i++)
+        far += is_drawn(p, &r->coll[i]) ? 0 : r->coll[i].n;
+    str_add(&s, roofline_totals(r, p->part));
     if (bare)
         str_addf(&s, " In no panel: %d kernel%s with less than %g FLOP per byte%s", bare,
                  bare == 1 ? "" : "s", ROOF_FEWEST, far ? "" : ".");
     if (far)
         str_addf(&s, "%s %d collective%s with more than %g times the ridge's FLOP per byte sent.",
                  bare ? " and" : " In no panel:", far, far == 1 ? "" : "s", ROOF_MOST);
-    if (p->without && *p->without) str_addf(&s, " Marks without room for a name: %s.", p->without);
+    if (p->says.more) str_add(&s, " + and a number: so many more at that place.");
+    if (p->says.without && *p->says.without)
+        str_addf(&s, " Marks without room for a name: %s.", p->says.without);
     return s.s;
 }
 /* A page whose foot, with the bars above it, is so high where its height is fixed; its lower end to
  * *end. */
-static Scene *roofline_page(const ViewCall *c, const Roofline *r, double below, double *end) {
-    RoofPage p = {.c = c, .r = *r, .wrong = r->wrong};
+static Scene *roofline_page(const ViewCall *c, const Roofline *r, RoofPart part, double below,
+                            double *end) {
+    RoofPage p = {.c = c, .r = *r, .part = part, .wrong = r->wrong};
     Arena *a = c->arena;
     furniture_preset(c->o->preset, &p.preset);
     const Preset *pr = &presets[p.preset];
@@ -261,9 +274,9 @@ static Scene *roofline_page(const ViewCall *c, const Roofline *r, double below, 
     const char *model = words_model(a, c->t),
                *sub[] = {model ? model : "",       words_data(a, c->t),
                          words_layers(a, c->t),    words_mesh(a, c->t),
-                         roofline_whose(r, false), roofline_limits(r),
+                         roofline_whose(r, false), part == ROOF_COLLS ? "" : roofline_limits(r),
                          "modelled time",          NULL};
-    double y = headline_draw(s, p.preset, p.wrong, roofline_title(r), sub) + 8;
+    double y = headline_draw(s, p.preset, p.wrong, roofline_title(r, part), sub) + 8;
     const Band all = {pr->margin, s->w - 2 * pr->margin, y};
     y = wrong_banner(s, c, all);
     const double room = page_room(p.preset) - y - below,
@@ -273,29 +286,36 @@ static Scene *roofline_page(const ViewCall *c, const Roofline *r, double below, 
     y = draw_panels(&p, y, h);
     y = figure_legend(s, (Band){all.x, all.w, y}, p.legend);
     y = figure_foot(s, c, (Band){all.x, all.w, y}, foot(&p), c->t->hardware);
-    s->desc = arena_printf(a, "Roofline of kernels and collectives. %s", roofline_totals(r));
+    s->desc = arena_printf(a, "Roofline of kernels and collectives. %s", roofline_totals(r, part));
     figure_page(s, p.preset, *end = y);
     return s;
 }
-int view_roofline(const ViewCall *c, Scene **page) {
-    Roofline r;
+/* A page of a fixed height is filled, as far as its foot lets it: with another height other marks
+ * have no room for their names, which stand there, and one that is too high is made smaller. */
+static Scene *filled_page(const ViewCall *c, const Roofline *r, RoofPart part, double room) {
+    Scene *page = NULL;
     double below = FOOT;
-    if (!roofline_read(&r, c)) return 0;
-    PresetKind preset = PRESET_WIDE;
-    furniture_preset(c->o->preset, &preset);
-    const double room = page_room(preset);
     bool over = false;
-    /* a page of a fixed height is filled, as far as its foot lets it: with another height other
-     * marks have no room for their names, which stand there, and one that is too high is made
-     * smaller */
     for (int k = 0; k < TRIES; k++) {
         double end;
-        page[0] = roofline_page(c, &r, below, &end);
+        page = roofline_page(c, r, part, below, &end);
         if (room <= 0 || (end <= room && (over || end > room - 2))) break;
         over |= end > room;
         below += end - room + 1;
     }
-    return 1;
+    return page;
+}
+int view_roofline(const ViewCall *c, Scene **page) {
+    Roofline r;
+    if (!roofline_read(&r, c)) return 0;
+    PresetKind preset = PRESET_WIDE;
+    furniture_preset(c->o->preset, &preset);
+    const double room = page_room(preset);
+    const bool two =
+        preset == PRESET_SLIDE && r.n_colls > 0; /* names of both have no room on one */
+    page[0] = filled_page(c, &r, two ? ROOF_KERNELS : ROOF_BOTH, room);
+    if (two) page[1] = filled_page(c, &r, ROOF_COLLS, room);
+    return two ? 2 : 1;
 }
 
 /* ---- text ---- */
@@ -368,7 +388,7 @@ const char *view_roofline_text(const ViewCall *c) {
     if (!roofline_read(&r, c)) return NULL;
     Str s = str_new(a);
     const int w = furniture_columns(c->o);
-    words_paragraph(&s, "", roofline_title(&r), w);
+    words_paragraph(&s, "", roofline_title(&r, ROOF_BOTH), w);
     words_paragraph(&s, "",
                     arena_printf(a, "%s · %s", roofline_whose(&r, true), roofline_limits(&r)), w);
     wrong_text(&s, r.wrong, w);
@@ -376,7 +396,7 @@ const char *view_roofline_text(const ViewCall *c) {
     kernel_rows(&s, w, &r);
     coll_rows(&s, w, &r);
     str_add(&s, "\n");
-    words_paragraph(&s, "", roofline_totals(&r), w);
+    words_paragraph(&s, "", roofline_totals(&r, ROOF_BOTH), w);
     if (c->t->hardware)
         words_paragraph(&s, "", arena_printf(a, "time model: %s", c->t->hardware), w);
     words_paragraph(&s, "", words_stamp(a, c->t, &role), w);

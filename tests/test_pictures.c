@@ -603,6 +603,46 @@ static void a_wrong_plan_is_called_so(void **state) {
         }
 }
 
+/* Two plans' timelines face each other: what both have stands at one height, and of a pipeline no
+ * stage's kernels are called another's for being on another rank. */
+static void timelines_face_each_other(void **state) {
+    (void)state;
+    static const struct {
+        const char *a, *b;
+        int least;   /* lines that both have */
+        bool unlike; /* is anything not so in the other? */
+    } row[] = {{"plans/18-llama3-8b-backward.yaml", "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
+                6, true},
+               {"plans/41-llama3-8b-ring4-zigzag.yaml", "plans/42-llama3-8b-usp.yaml", 4, true},
+               {"plans/45-llama3-8b-pp4-1f1b.yaml", "plans/46-llama3-8b-pp2-zb-v.yaml", 8, false}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        const PipelineOptions events = {.events = true};
+        PlanRun x = shipped(a, row[i].a, &events), y = shipped(a, row[i].b, &events);
+        RenderOptions o = view("timeline");
+        o.preset = "column", o.with = y.t;
+        Scene *page[VIEW_MAX_PAGES];
+        assert_int_equal(render_pages(x.t, x.d, &o, a, page), 1);
+        const Scene *s = page[0];
+        int facing = 0;
+        bool unlike = false;
+        for (int g = 0; g < s->n_groups; g++)
+            for (int h = 0; h < s->n_groups && !strcmp(s->groups[g].what, "line"); h++) {
+                const char *id = s->groups[h].id;
+                if (strncmp(id, "second-", 7) || strcmp(id + 7, s->groups[g].id)) continue;
+                assert_true(fabs(s->marks[s->groups[g].first].y - s->marks[s->groups[h].first].y) <
+                            0.01);
+                facing++;
+            }
+        for (int k = 0; k < s->n_marks; k++)
+            unlike |= s->marks[k].kind == MARK_TEXT && s->marks[k].n_run &&
+                      !strcmp(s->marks[k].run[0].s, "not so in the other plan");
+        if (facing < row[i].least || unlike != row[i].unlike)
+            fail_msg("%s: %d lines face each other, unlike %d", row[i].a, facing, unlike);
+        arena_free(a);
+    }
+}
+
 /* The parts of a step add up as they are printed, and are those of the report. */
 static void parts_of_a_step_add_up(void **state) {
     (void)state;
@@ -2015,6 +2055,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
                                           cmocka_unit_test(narrow_columns_have_codes),
                                           cmocka_unit_test(the_legend_tells_groups_and_messages),
                                           cmocka_unit_test(wrong_sums_show_their_terms),
-                                          cmocka_unit_test(values_are_called_by_modules)};
+                                          cmocka_unit_test(values_are_called_by_modules),
+                                          cmocka_unit_test(timelines_face_each_other)};
 
 int main(void) { return cmocka_run_group_tests(tests, NULL, clean_up); }

@@ -26,7 +26,9 @@ static TimeEvent **sorted(Arena *a, const Timeline *t) {
     qsort(e, (size_t)t->n_events, sizeof *e, by_kind);
     return e;
 }
-void timeline_mark_unlike(Timeline *t, const Timeline *other, Arena *arena) {
+/* Marks those that one other timeline has none of, each event for one of its own; `again`: for as
+ * many as are like it. */
+static void mark_unlike(Timeline *t, const Timeline *other, bool again, Arena *arena) {
     enum { PER_MILLE = 5 }; /* durations that no reader tells apart */
     TimeEvent **own = sorted(arena, t), **far = sorted(arena, other);
     for (int i = 0, k = 0; i < t->n_events; i++) {
@@ -37,7 +39,11 @@ void timeline_mark_unlike(Timeline *t, const Timeline *other, Arena *arena) {
             k++;
         const bool like = k < other->n_events && by_what(far[k], own[i]) == 0 &&
                           fabs(works(far[k]) - works(own[i])) <= most;
-        own[i]->unlike = !like;
-        k += like;
+        own[i]->unlike &= !like;
+        k += like && !again;
     }
+}
+void timeline_mark_unlike(Timeline *t, const Timeline *other, int n, Arena *arena) {
+    for (int i = 0; i < t->n_events; i++) t->event[i].unlike = n > 0;
+    for (int i = 0; i < n; i++) mark_unlike(t, &other[i], t->step != NULL, arena);
 }

@@ -731,6 +731,56 @@ static void grow_lanes(const Shown *v, TimePen *p, TimeLook *look, int from, int
     }
     *look = usual;
 }
+/* ---- two plans ---- */
+
+/* Where lines begin on a page, and how high each is. */
+typedef struct {
+    double y, *high;
+} Column;
+static Column column_of(const Shown *v) {
+    TimePen p;
+    TimeLook look;
+    Column x = {begin_page(v, NULL, &p, &look), ARENA_ARRAY(v->c->arena, double, v->n_items + 1)};
+    if (v->t->step) x.y = draw_schedule(v, &p, x.y, 0);
+    for (int i = 0; i < v->n_items; i++) {
+        set_scale(v, &p, i, 0, v->n_items);
+        x.high[i] = lay_line(&p, &v->item[i], 0).height;
+    }
+    return x;
+}
+/* Of two figures beside each other the same parts stand side by side, at one height: the y of each
+ * line, behind them that of the end. What one plan alone has leaves its place empty in the other.
+ */
+static const double *facing_places(const Shown *v) {
+    Arena *a = v->c->arena;
+    const Shown *u = v->peer;
+    Shown back = *u;
+    back.peer = v; /* at one scale */
+    const Column x = column_of(v), z = column_of(&back);
+    const int n = v->n_items, m = u->n_items, row = m + 1;
+    int *best = ARENA_ARRAY(a, int, (n + 1) * row);
+    for (int i = n - 1; i >= 0; i--)
+        for (int k = m - 1; k >= 0; k--) {
+            const int down = best[(i + 1) * row + k], right = best[i * row + k + 1];
+            const bool same = !strcmp(v->item[i].l->title, u->item[k].l->title);
+            best[i * row + k] = same           ? best[(i + 1) * row + k + 1] + 1
+                                : down > right ? down
+                                               : right;
+        }
+    double *at = ARENA_ARRAY(a, double, n + 1), y = fmax(x.y, z.y);
+    for (int i = 0, k = 0; i < n || k < m;) {
+        const bool same = i < n && k < m && !strcmp(v->item[i].l->title, u->item[k].l->title);
+        const bool own =
+            i < n && (same || k == m || best[(i + 1) * row + k] >= best[i * row + k + 1]);
+        const double high = fmax(own ? x.high[i] : 0, same || !own ? z.high[k] : 0);
+        if (own) at[i] = y;
+        i += own, k += same || !own;
+        y += high;
+    }
+    at[n] = y;
+    return at;
+}
+
 /* A page with as many lines as fit above a foot of that height (all, where the height is free);
  * returns the index of the first that does not. */
 static int draw_page(const Shown *v, int from, double foot, Scene **out) {
@@ -747,10 +797,12 @@ static int draw_page(const Shown *v, int from, double foot, Scene **out) {
     if (from && !v->peer && !v->c->o->measured)
         y = begin_page(v, slide_title(v, from, to), &p, &look);
     if (v->preset == PRESET_SLIDE) grow_lanes(v, &p, &look, from, to, limit - foot - y);
+    const double *facing = v->peer && limit <= 0 && !v->c->o->measured ? facing_places(v) : NULL;
     for (int i = from; i < to; i++) {
         double longest = set_scale(v, &p, i, from, to);
-        y = draw_line(&p, &item[i], y, longest / p.times);
+        y = draw_line(&p, &item[i], facing ? facing[i] : y, longest / p.times);
     }
+    if (facing) y = facing[v->n_items];
     end_page(v, &p, y - (v->preset == PRESET_SLIDE ? look.below - 6 : 0), foot);
     *out = p.s;
     return to;
@@ -800,8 +852,10 @@ int view_timeline(const ViewCall *c, Scene **page) {
                             looks[v.preset].kernels, &beside.folded)
             : 0;
     if (beside.n) list_lines(&beside), v.peer = &beside;
-    for (int i = 0; i < v.n && beside.n && !c->o->measured; i++)
-        timeline_mark_unlike(&t[i], &far[i < beside.n ? i : beside.n - 1], c->arena);
+    for (int i = 0; i < v.n && beside.n && !c->o->measured; i++) {
+        const int like = i < beside.n ? i : beside.n - 1; /* stages are not in one order */
+        timeline_mark_unlike(&t[i], t->step ? far : &far[like], t->step ? beside.n : 1, c->arena);
+    }
     if (v.t->step && v.preset == PRESET_SLIDE) {
         double foot = FOOT;
         do page[pages] = schedule_page(&v, foot);

@@ -1338,6 +1338,15 @@ static void test_diff(void **state) {
     expect_code(RUN("diff", a, b), 1, "group g", NULL);
     expect_code(RUN("diff", a, in("none.yaml")), 3, NULL, "E0101");
     expect_code(RUN("diff", a, a, "--set", "mesh.tp=4"), 0, "no difference", NULL);
+    /* over two timelines what a step of each takes, too */
+    size_t size;
+    const char *svg = in("two.svg"), *own = "plans/18-llama3-8b-backward.yaml";
+    expect_code(RUN("diff", own, "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "--view",
+                    "timeline", "-o", svg),
+                1, NULL, NULL);
+    assert_non_null(strstr(file_read(arena, diags_new(arena), svg, 1 << 24, (Loc){0}, &size),
+                           " differences. B's step takes 450 µs, A's 549 µs. B against A, of a "
+                           "rank: "));
     /* mistakes that are planted in an op, an input and a parameter */
     static const char *const faults[] = {"at: act1, scale: 2", "at: input, do: reseed",
                                          "at: net1.weight, offset: 1"};

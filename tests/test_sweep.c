@@ -97,9 +97,10 @@ static void hold_batch(const Drawn *p, const Sweep *s, const SweepBatch *b) {
         says(text, arena_printf(a, "does not fit: +%s", bytes_text(b->total - s->capacity, a)));
     arena_free(a);
 }
-/* Ascending, each twice the one before but for the plan's own, two that do not fit. */
+/* Ascending, each twice the one before but for the plan's own; one that does not fit, and the
+ * plan's own behind it. */
 static void hold_series(const Drawn *p, const Sweep *s) {
-    int own = 0, over = 0;
+    int own = 0;
     int64_t last = 0;
     for (int i = 0; i < s->n; i++) {
         const SweepBatch *b = &s->at[i];
@@ -108,12 +109,12 @@ static void hold_series(const Drawn *p, const Sweep *s) {
         if (last && b->own && b->batch != 2 * last) continue;
         if (last) assert_int_equal(b->batch, 2 * last);
         last = b->batch;
-        over += !sweep_fits(s, b->total);
         hold_batch(p, s, b);
     }
     assert_int_equal(own, 1);
     for (int i = 0; i < s->n; i++) assert_int_equal(i < s->fits, sweep_fits(s, s->at[i].total));
-    if (s->capacity && !s->ended) assert_int_equal(over, 2);
+    if (s->capacity && !s->ended) assert_true(s->fits < s->n);
+    for (int i = s->fits + 1; i < s->n; i++) assert_true(s->at[i].own);
 }
 static void batches_are_plans(void **state) {
     (void)state;
@@ -369,11 +370,11 @@ static void shrunk_widths_are_said(void **state) {
     drawn(&p, a, "shrunk.yaml", text);
     assert_true(read_it(&s, &p));
     assert_true(!strncmp(sweep_title(&s), "With widths ÷32: ", strlen("With widths ÷32: ")));
-    says(sweep_totals(&s, 0, 0), "at its own widths neither bytes nor time are these");
+    says(sweep_totals(&s, 0, 0), "At its own widths (--full) the model has other bytes and times.");
     drawn(&p, a, "small.yaml", small);
     assert_true(read_it(&s, &p));
     assert_null(strstr(sweep_title(&s), "÷"));
-    assert_null(strstr(sweep_totals(&s, 0, 0), "at its own widths"));
+    assert_null(strstr(sweep_totals(&s, 0, 0), "t its own widths"));
     arena_free(a);
 }
 

@@ -30,13 +30,13 @@ static int64_t smallest(Sweep *s) {
     }
     return own;
 }
-/* Powers of two from there on until two do not fit, or, where no capacity is known, a few. */
+/* Powers of two from there on until one does not fit, or, where no capacity is known, a few. */
 static void read_batches(Sweep *s) {
     enum { FEW = 8 };
     int over = 0, n = 0;
     int64_t batch = smallest(s);
     add_batch(s, s->others->batch);
-    for (; over < 2 && n < (s->capacity ? SWEEP_BATCHES - 2 : FEW); n++, batch *= 2) {
+    for (; !over && n < (s->capacity ? SWEEP_BATCHES - 2 : FEW); n++, batch *= 2) {
         if (batch > INT64_MAX / 2 || !add_batch(s, batch)) {
             s->ended = batch;
             break;
@@ -129,6 +129,6 @@ const char *sweep_totals(const Sweep *s, int hidden, int left) {
     if (parts > 1) str_addf(&r, " Each is run in %.0f micro-batches.", parts);
     str_add(&r, sweep_ways_words(s, left));
     if (*words_shrink(s->c->arena, s->t))
-        str_add(&r, " Of the model at its own widths neither bytes nor time are these.");
+        str_add(&r, " At its own widths (--full) the model has other bytes and times.");
     return r.s;
 }

@@ -2,7 +2,17 @@
 #include "render/sweep/sweep_rows.h"
 #include <math.h>
 
-enum { HEAD = 26, KEY_H = 26, PITCH = 27, BAR = 17, HIGH = 26, MOST = 54, SIZE = 12, PARTS = 4 };
+enum {
+    HEAD = 26,
+    KEY_H = 26,
+    PITCH = 27,
+    BAR = 17,
+    HIGH = 26,
+    MOST = 54,
+    SIZE = 12,
+    PARTS = 4,
+    ROOMY = 17
+};
 typedef struct {
     Scene *s;
     const Sweep *w;
@@ -39,9 +49,13 @@ static bool is_drawn(const Sweep *s, int i, int most) {
     return i < most - below;
 }
 static bool fits(const RowPen *q, const SweepWay *w) { return sweep_fits(q->w, w->total); }
-/* "1.2 ms, does not fit" */
+static const char *held_words(const RowPen *q, const SweepWay *w) {
+    return arena_printf(q->a, "  %s", bytes_text(w->total, q->a));
+}
+/* "1.2 ms  81 GiB, does not fit" */
 static const char *row_words(const RowPen *q, const SweepWay *w) {
-    return arena_printf(q->a, "%s%s", time_text(w->span, q->a), fits(q, w) ? "" : ", does not fit");
+    return arena_printf(q->a, "%s%s%s", time_text(w->span, q->a), held_words(q, w),
+                        fits(q, w) ? "" : ", does not fit");
 }
 static const char *name_of(const RowPen *q, const SweepWay *w) {
     return arena_printf(q->a, "%s%s", w->own ? "the plan: " : "", sweep_way_name(q->w, w));
@@ -54,6 +68,7 @@ static void draw_part(Scene *s, Area at, int k) {
     scene_rect(s, at, 0, (Look){ROLE_NONE, parts[k].line, 1});
 }
 static void draw_key(const RowPen *q, Area at) {
+    static const char held[] = "time, memory of the fullest rank";
     double x = at.x;
     scene_begin(q->s, "legend", "ways-key", NULL);
     for (int k = 0; k < PARTS; k++) {
@@ -66,11 +81,15 @@ static void draw_key(const RowPen *q, Area at) {
                         parts[k].word) +
              14;
     }
+    if (x + scene_width(q->s, SIZE, REGULAR, held) <= at.x + at.w) /* over what rows end with */
+        scene_text(q->s, at.x + at.w, at.y + 10.5,
+                   (TextLook){ALIGN_RIGHT, SIZE, REGULAR, ROLE_SECOND}, held);
     scene_end(q->s);
 }
 static const char *row_tip(const RowPen *q, const SweepWay *w) {
     Str s = str_new(q->a);
-    str_addf(&s, "%s: %s", name_of(q, w), row_words(q, w));
+    str_addf(&s, "%s: %s%s", name_of(q, w), time_text(w->span, q->a),
+             fits(q, w) ? "" : ", does not fit");
     for (int k = 0; k < PARTS; k++)
         if (part_of(w, k) > 0) tip_add(&s, parts[k].word, time_text(part_of(w, k), q->a));
     tip_add(&s, "the fullest rank holds", bytes_text(w->total, q->a));
@@ -86,11 +105,17 @@ static void draw_row(const RowPen *q, const SweepWay *w, int i, double y) {
         const double wide = part_of(w, k) * q->per_second;
         if (wide <= 0) continue;
         draw_part(q->s, (Area){at, y, wide, q->high}, k);
+        const char *took = time_text(part_of(w, k), q->a);
+        if (!parts[k].hatched && q->high >= ROOMY &&
+            wide >= scene_width(q->s, SIZE, REGULAR, took) + 8)
+            scene_text(q->s, at + wide / 2, text, (TextLook){ALIGN_MIDDLE, SIZE, REGULAR, ROLE_INK},
+                       took);
         at += wide;
     }
-    const Run run[2] = {{time_text(w->span, q->a), SEMIBOLD, ROLE_INK, false, false},
+    const Run run[3] = {{time_text(w->span, q->a), SEMIBOLD, ROLE_INK, false, false},
+                        {held_words(q, w), REGULAR, ROLE_SECOND, false, false},
                         {", does not fit", SEMIBOLD, ROLE_FAIL, false, false}};
-    scene_runs(q->s, (Pt){at + 8, text}, ALIGN_LEFT, SIZE, run, fits(q, w) ? 1 : 2);
+    scene_runs(q->s, (Pt){at + 8, text}, ALIGN_LEFT, SIZE, run, fits(q, w) ? 2 : 3);
     scene_end(q->s);
 }
 

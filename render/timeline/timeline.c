@@ -259,7 +259,9 @@ static const char *line_title(Arena *a, TimeEvent *const *k, int n, Unit u, bool
                               int layers) {
     const char *pass = words_capital(a, phase_text(pass_of(k[u.first])));
     if (whole_pass) return pass;
-    int first = layer_of(k[u.first]), last = layer_of(k[u.first + u.n - 1]);
+    int to = u.first + u.n - 1; /* a sum behind a layer is of what the one before it gives */
+    while (to > u.first && k[to]->small && !*part_of(k[to])) to--;
+    int first = layer_of(k[u.first]), last = layer_of(k[to]);
     if (layers > 1 && first >= 0 && last >= 0)
         pass = first == last
                    ? arena_printf(a, "%s, layer %d", pass, first)
@@ -282,11 +284,18 @@ static bool same_line(TimeEvent *const *k, int n, Unit u, Unit v) {
            part_term(unit_part(k, n, u.first))->embedding ==
                part_term(unit_part(k, n, v.first))->embedding;
 }
+/* Is more sent behind the last kernel of a unit of n kernels than it takes? */
+static bool sends_on(const Timeline *t, TimeEvent *const *k, int n, Unit u) {
+    const TraceEvent *first = k[u.first]->e, *last = k[u.first + u.n - 1]->e;
+    double end = last->end;
+    for (int i = 0; i < t->n_events; i++) end = fmax(end, t->event[i].e->end);
+    return u.first + u.n == n && end - last->end > last->end - first->start;
+}
 /* A few norms and sums behind a part of a layer get no line of their own, but for the last of the
- * program: what is still sent behind those may be long. */
-static bool is_tail(const Timeline *t, TimeEvent *const *k, Unit u, bool last) {
+ * program, behind which much is still sent. */
+static bool is_tail(const Timeline *t, TimeEvent *const *k, int n, Unit u) {
     enum { FEW = 6 };
-    bool small = (t->step || !last) && u.n <= FEW && layer_of(k[u.first]) >= 0;
+    bool small = u.n <= FEW && layer_of(k[u.first]) >= 0 && (t->step || !sends_on(t, k, n, u));
     for (int i = u.first; i < u.first + u.n; i++)
         small &= k[i]->small && (!*part_of(k[i]) || part_term(part_of(k[i]))->norm);
     return small;
@@ -319,7 +328,7 @@ static int make_units(Arena *a, const Timeline *t, TimeEvent *const *k, int n, i
     int kept = 0;
     for (int i = 0; i < m; i++) {
         bool joins = kept && pass_of(k[u[kept - 1].first]) == pass_of(k[u[i].first]) &&
-                     (u[kept - 1].n + u[i].n <= kernels || is_tail(t, k, u[i], i + 1 == m) ||
+                     (u[kept - 1].n + u[i].n <= kernels || is_tail(t, k, n, u[i]) ||
                       is_crumb(t, k, u[i], layers) || is_crumb(t, k, u[kept - 1], layers)) &&
                      (!t->step || same_line(k, n, u[kept - 1], u[i]));
         if (joins) u[kept - 1].n += u[i].n;
@@ -351,10 +360,12 @@ static const TimeEvent *next_in(const Timeline *t, const TimeLine *l, bool kerne
     }
     return NULL;
 }
-/* The same kernels with the same durations, and the same collectives where not `kernels` alone. */
+#define SEEN 5e-3 /* of a line: who looks at two ranks sees no less, and sums differ by no more */
+/* The same kernels with the same durations, and the same collectives where not `kernels` alone,
+ * which are those of another rank. */
 static bool alike(const Timeline *t, const TimeLine *p, const Timeline *u, const TimeLine *q,
                   bool kernels) {
-    double eps = 1e-6 * (p->end - p->start);
+    const double eps = (kernels ? SEEN : 1e-6) * (p->end - p->start);
     if (fabs((p->end - p->start) - (q->end - q->start)) > eps) return false;
     for (int i = 0, j = 0;;) {
         const TimeEvent *x = next_in(t, p, kernels, &i), *y = next_in(u, q, kernels, &j);
@@ -369,7 +380,7 @@ static bool alike(const Timeline *t, const TimeLine *p, const Timeline *u, const
     }
 }
 bool timeline_as_long(const Timeline *t, const TimeLine *p, const Timeline *u, const TimeLine *q) {
-    double eps = 1e-6 * p->sum.span;
+    const double eps = SEEN * p->sum.span;
     return !strcmp(p->title, q->title) && (t->step ? u->step != NULL : p->same == q->same) &&
            fabs(p->sum.exposed - q->sum.exposed) <= eps &&
            fabs(p->sum.waiting - q->sum.waiting) <= eps && alike(t, p, u, q, true);

@@ -129,8 +129,9 @@ static void test_texts(void **state) {
     assert_string_equal(time_text(0.99996, a), "1.00 s");
     assert_string_equal(time_text(2.5e-10, a), "0.25 ns");
     assert_string_equal(time_text(INFINITY, a), "inf s");
-    /* parts add up to the sum as they are read, and none is lost: 212 + 238 is not 451, and 213 would
-     * be another number than the one that is read of it elsewhere, so all have one more digit */
+    /* parts add up to the sum as they are read, and none is lost: 212 + 238 is not 451, and 213
+     * would be another number than the one that is read of it elsewhere, so all have one more digit
+     */
     const char *part[3];
     assert_string_equal(time_sum_text((double[]){212.4e-6, 238.4e-6}, 2, part, a), "450.8 µs");
     assert_string_equal(part[0], "212.4 µs");

@@ -85,8 +85,8 @@ Trace *timeline_measured(const Trace *t, Arena *arena, int64_t rank);
 int64_t timeline_sent(const TimeEvent *e);
 /* Do lines of two classes compute the same, and wait as long? They may hide other collectives. */
 bool timeline_as_long(const Timeline *t, const TimeLine *p, const Timeline *u, const TimeLine *q);
-/* Says of each event of t whether one of n others has one of its name, stream and duration (unlike).
- * In a pipeline one is like any number, for stages have other layers. */
+/* Says of each event of t whether one of n others has one of its name, stream and duration
+ * (unlike). In a pipeline one is like any number, for stages have other layers. */
 void timeline_mark_unlike(Timeline *t, const Timeline *other, int n, Arena *arena);
 /* Is the request answered as a pipeline's? Not what was measured, and not of a plan that breaks a
  * rule: its flags may stand at what lines leave out. */

@@ -664,18 +664,6 @@ static void timelines_face_each_other(void **state) {
     }
 }
 
-/* The parts of a step add up as they are printed, and are those of the report. */
-static void parts_of_a_step_add_up(void **state) {
-    (void)state;
-    Arena *a = arena_new();
-    PlanRun r = shipped(a, "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
-                        &(PipelineOptions){.events = true});
-    TraceTimes s = trace_times_of(r.t, 0);
-    const char *part[2], *span = time_sum_text((double[]){s.compute, s.exposed}, 2, part, a);
-    const char *w = words_of(a, r.t, view("timeline"));
-    says(w, arena_printf(a, "Step %s = compute %s + exposed %s.", span, part[0], part[1]));
-    arena_free(a);
-}
 /* Where no communication is hidden what is exposed is all of it: one number, read in one way in the
  * sum and behind it. */
 static void one_number_is_rounded_once(void **state) {
@@ -2047,7 +2035,6 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
                                           cmocka_unit_test(before_and_after_are_a_line),
                                           cmocka_unit_test(both_sides_are_what_is_moved),
                                           cmocka_unit_test(shards_can_be_taken_in),
-                                          cmocka_unit_test(parts_of_a_step_add_up),
                                           cmocka_unit_test(one_number_is_rounded_once),
                                           cmocka_unit_test(whole_matrices_of_integers),
                                           cmocka_unit_test(what_does_not_fit_is_the_title),

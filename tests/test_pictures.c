@@ -603,27 +603,6 @@ static void a_wrong_plan_is_called_so(void **state) {
         }
 }
 
-/* A line is drawn once for ranks that nobody can tell apart in it, is of the layer of its kernels,
- * whatever a sum behind them is of, and ends with the norms behind them. */
-static void lines_are_what_they_say(void **state) {
-    (void)state;
-    Arena *a = arena_new();
-    PlanRun r =
-        shipped(a, "plans/51-llama3-8b-zero2-megatron.yaml", &(PipelineOptions){.events = true});
-    const char *w = words_of(a, r.t, view("timeline"));
-    says(w, "285 µs · rank 0, as long on 1");
-    says(w, "285 µs · rank 2, as long on 3");
-    assert_null(strstr(w, "285 µs · rank 3"));
-    says(w, "Backward, layer 1, attention");
-    assert_null(strstr(w, "layers 0 to 1"));
-    r = shipped(a, "plans/56-gpt-oss-20b-tp2-ep2.yaml", &(PipelineOptions){.events = true});
-    assert_null(strstr(words_of(a, r.t, view("timeline")), "Backward, layer 0, norm"));
-    r = shipped(a, "plans/34-llama4-scout-torchtitan.yaml", &(PipelineOptions){.events = true});
-    says(words_of(a, r.t, view("timeline")), "Backward, loss and MoE"); /* one kernel of the loss */
-    r = shipped(a, "plans/54-deepseek-v3-latent-ring4.yaml", &(PipelineOptions){.events = true});
-    says(words_of(a, r.t, view("timeline")), "Backward, norm"); /* behind which much is sent */
-    arena_free(a);
-}
 /* Two plans' timelines face each other: what both have stands at one height, and of a pipeline no
  * stage's kernels are called another's for being on another rank. */
 static void timelines_face_each_other(void **state) {
@@ -2064,7 +2043,6 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
                                           cmocka_unit_test(the_legend_tells_groups_and_messages),
                                           cmocka_unit_test(wrong_sums_show_their_terms),
                                           cmocka_unit_test(values_are_called_by_modules),
-                                          cmocka_unit_test(timelines_face_each_other),
-                                          cmocka_unit_test(lines_are_what_they_say)};
+                                          cmocka_unit_test(timelines_face_each_other)};
 
 int main(void) { return cmocka_run_group_tests(tests, NULL, clean_up); }

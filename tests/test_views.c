@@ -1386,6 +1386,34 @@ static void subtitles_say_the_scales(void **state) {
     }
     assert_int_equal(wide, 1); /* nor is a kernel alone drawn wider than its name */
 }
+/* A line is drawn once for ranks that nobody can tell apart in it, is of the layer of its kernels,
+ * whatever a sum behind them is of, and ends with the norms behind them. */
+static void lines_are_what_they_say(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan, *has, *has_not;
+    } row[] = {
+        {"plans/51-llama3-8b-zero2-megatron.yaml", "285 µs · rank 0, as long on 1",
+         "285 µs · rank 1"},
+        {"plans/51-llama3-8b-zero2-megatron.yaml", "285 µs · rank 2, as long on 3",
+         "285 µs · rank 3"},
+        {"plans/51-llama3-8b-zero2-megatron.yaml", "Backward, layer 1, attention", "layers 0 to 1"},
+        {"plans/56-gpt-oss-20b-tp2-ep2.yaml", "Backward, layer 0, attention",
+         "Backward, layer 0, norm"},
+        {"plans/34-llama4-scout-torchtitan.yaml", "Backward, loss and MoE", /* one kernel */
+         "Backward, loss\n"},
+        {"plans/54-deepseek-v3-latent-ring4.yaml", "Backward, norm", /* much is sent behind */
+         "at one scale"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        PlanRun r = run_file(a, row[i].plan, &(PipelineOptions){.threads = 1, .events = true});
+        RenderOptions o = options("timeline");
+        const char *words = picture(a, r.t, &o, FORMAT_SVG);
+        says(words, row[i].has);
+        says_not(words, row[i].has_not);
+        arena_free(a);
+    }
+}
 /* Ranks that hold the same to the last digit that is printed are one line; it says how far they are
  * apart. What the lines of DDP and ZeRO count, the figure says. */
 static void memory_says_each_line_once(void **state) {
@@ -1829,6 +1857,7 @@ int main(void) {
         cmocka_unit_test(biases_are_called_so),
         cmocka_unit_test(layers_are_said),
         cmocka_unit_test(subtitles_say_the_scales),
+        cmocka_unit_test(lines_are_what_they_say),
         cmocka_unit_test(memory_says_each_line_once),
         cmocka_unit_test(memory_names_who_and_what),
         cmocka_unit_test(a_peak_before_gradients),

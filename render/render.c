@@ -280,6 +280,7 @@ static int pages_beside(const ViewCall *c, const struct View *v, Scene **page, i
     if (preset == PRESET_A4 && m) return sheets_of_both(c, page, n, second, m);
     for (int i = 0; i < m; i++) {
         if (i < n) {
+            if (preset != PRESET_SLIDE) scene_level(page[i], second[i]);
             name_half(c, page[i], preset, false);
             name_half(c->peer, second[i], preset, true);
             if (preset == PRESET_SLIDE) scene_under(page[i], second[i], GAP);

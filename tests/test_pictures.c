@@ -1118,6 +1118,24 @@ static void shards_of_two_plans_face(void **state) {
     }
     arena_free(a);
 }
+/* Where one of two heads is longer, the figures under them begin at one height all the same. */
+static void bodies_of_two_plans_are_level(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const PlanRun x = shipped(a, "plans/41-llama3-8b-ring4-zigzag.yaml", &(PipelineOptions){0}),
+                  y = shipped(a, "plans/42-llama3-8b-usp.yaml", &(PipelineOptions){0});
+    RenderOptions o = view("block");
+    o.preset = "column";
+    for (int turn = 0; turn < 2; turn++) { /* whichever is first */
+        Scene *page[32];
+        o.with = turn ? x.t : y.t;
+        assert_int_equal(render_pages(turn ? y.t : x.t, x.d, &o, a, page), 1);
+        const double l = height_of(a, page[0], "Attention", false, 0),
+                     r = height_of(a, page[0], "Attention", true, 0);
+        if (l <= 0 || fabs(l - r) > 0.5) fail_msg("Attention at %g and %g", l, r);
+    }
+    arena_free(a);
+}
 /* As text both are one: a line of both once, what differs one under the other. */
 static void texts_of_two_plans_face(void **state) {
     (void)state;
@@ -2022,6 +2040,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
                                           cmocka_unit_test(frames_of_a_ring),
                                           cmocka_unit_test(two_plans_are_named),
                                           cmocka_unit_test(shards_of_two_plans_face),
+                                          cmocka_unit_test(bodies_of_two_plans_are_level),
                                           cmocka_unit_test(texts_of_two_plans_face),
                                           cmocka_unit_test(shards_show_the_ring),
                                           cmocka_unit_test(experts_stand_one_by_one),

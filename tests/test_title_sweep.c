@@ -15,6 +15,7 @@
 #include "render/memory/memory.h"
 #include "render/render.h"
 #include "support/records.h"
+#include "base/text.h"
 #include "support/support.h"
 #include "trace/collectives.h"
 #include "trace/trace_parts.h"

@@ -71,3 +71,28 @@ void scene_lower(Scene *s, double by) {
     for (int i = 0; i < s->n_arrows; i++) s->arrows[i].tip.y += by;
     grow_page(s, s->w, s->h + by);
 }
+/* The lowest baseline of a head. */
+static double head_end(const Scene *s) {
+    double y = 0;
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *m = &s->marks[i];
+        if (m->kind == MARK_TEXT && m->group >= 0 && !strcmp(s->groups[m->group].what, "title"))
+            y = fmax(y, m->y);
+    }
+    return y;
+}
+static void lower_body(Scene *s, double by) {
+    if (by <= 0) return;
+    scene_lower(s, by);
+    for (int i = 0; i < s->n_marks; i++) {
+        Mark *m = &s->marks[i];
+        if (m->group >= 0 && !strcmp(s->groups[m->group].what, "title")) move(m, 0, -by);
+    }
+    for (int i = 0; i < s->n_groups; i++)
+        if (!strcmp(s->groups[i].what, "title")) s->groups[i].y -= by;
+}
+void scene_level(Scene *a, Scene *b) {
+    const double more = head_end(a) - head_end(b);
+    lower_body(a, -more);
+    lower_body(b, more);
+}

@@ -178,6 +178,9 @@ void scene_beside(Scene *s, const Scene *b, double gap);
 void scene_under(Scene *s, const Scene *b, double gap);
 /* Moves all of a figure down by `by` units, and makes it as much longer; it has its own size. */
 void scene_lower(Scene *s, double by);
+/* Of two figures that stand beside each other: what is under the shorter head (groups "title") goes
+ * down to where it begins under the other's. */
+void scene_level(Scene *a, Scene *b);
 
 /* What a mark covers, its outline included. Text: from the ascent to the descent of its letters. */
 typedef struct {

@@ -17,7 +17,7 @@ const Term cli_boxes[] = {
      "what they are worth weighs their values"},
     {"causal attention", TERM_BOX, NULL,
      "softmax(q k^T / sqrt(d)) v, each head on its own; a token sees itself and those before it"},
-    {"partial attention", TERM_BOX, NULL,
+    {"partial attention", TERM_BOX, "part_of_attention",
      "attention over the keys that are here, with lse beside it so that it can be merged with that "
      "over others (`explain lse`)"},
     {"without lse", TERM_BOX, NULL,

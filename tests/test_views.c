@@ -788,6 +788,7 @@ static bool hold_beside(Arena *a, const char *path, PlanRun *r, RenderOptions *o
         inf |= left.row[i].far && isinf(left.row[i].far->max_abs);
     }
     if (near) says(words, "made from wrong values, within its bound");
+    if (left.check->max_abs > 1e30 && isfinite(left.check->max_abs)) says(words, "sees no key");
     if (inf) says(words, "inf: blocks of other sizes, no number");
     says(picture(a, r->t, o, FORMAT_TEXT), "where every value is right");
     static const char *const preset[] = {"wide", "column", "slide", "a4"};

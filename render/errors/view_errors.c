@@ -538,6 +538,8 @@ static void terms(Panel *q, const TraceCheck *k) {
     scene_end(q->p->s);
     q->y += 3;
 }
+/* Minus this is what a part of attention gives as lse of a row that sees no key. */
+#define NO_KEY 0x1p100
 /* The sentence of "size" (errors_without_numbers). */
 static const char without_numbers[] = "No number can be compared: the sizes differ.";
 static void evidence(Panel *q, const TraceCheck *k) {
@@ -569,6 +571,9 @@ static void evidence(Panel *q, const TraceCheck *k) {
     if (none && !told) say(q, body, without_numbers, 2, 0);
     else if (!none && !tight)
         pair(q, "largest error", arena_printf(a, "%.3g", k->max_abs), REGULAR, ROLE_INK);
+    if (fabs(k->max_abs - NO_KEY) < 0.01 * NO_KEY)
+        say(q, small, "That large where a row sees no key, and should see some, or the reverse.", 2,
+            0);
     if (k->bound > 0 && !tight)
         pair(q, "bound of rounding", arena_printf(a, "%.2g", k->bound), REGULAR, ROLE_INK);
     Str s = str_new(a);
@@ -617,7 +622,7 @@ static void repair(Panel *q) {
                                    : "equal bit for bit";
     if (r->worst_state >= ERR_SUSPECT) right = r->step < 0 ? "wrong too" : "and wrong too";
     say(q, body, /* a source is computed by nobody */
-        r->step < 0 ? words_capital(a, right) : arena_printf(a, "%s, %s", made, right), 3, 0);
+        words_capital(a, r->step < 0 ? right : arena_printf(a, "%s, %s", made, right)), 3, 0);
     if (!planted && c && c->line > 0 && q->p->preset != PRESET_SLIDE)
         say(q, small,
             arena_printf(a, "plan line %s:%d", c->file ? words_file(c->file) : u->plan, c->line), 2,

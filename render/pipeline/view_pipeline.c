@@ -22,7 +22,7 @@ enum {
     GAP = 10,
     LEFT = 118,
     RIGHT = 104,
-    OTHERS = 230, /* of a page's height: all but the rows */
+    OTHERS = 210, /* of a page's height: all but the rows */
     HEADING = 22, /* of one schedule of several */
     LINE = 18,    /* of their table */
     NUMBER = 12,  /* size of a cell's number */
@@ -70,6 +70,7 @@ typedef struct {
     bool *numbered;         /* per kind and stage of the one that is drawn: all its cells are */
     bool one_line;          /* what is said of a row stands in one line */
     bool strip;             /* part of another view's page: nothing of what is in flight */
+    bool no_axis;           /* the page has no room for the axis of time */
     int most;               /* in flight on any rank */
 } PipePen;
 
@@ -667,7 +668,7 @@ static double draw_line(PipePen *q, double y) {
 }
 /* All schedules of a page are on one axis, under the last of them. */
 static bool has_axis(const PipePen *q, int which) {
-    return !q->strip && which == q->g.to - 1 && !q->p.stuck;
+    return !q->strip && !q->no_axis && which == q->g.to - 1 && !q->p.stuck;
 }
 /* How wide the shortest cell is. */
 static double shortest(const PipePen *q) {
@@ -1053,6 +1054,7 @@ int view_pipeline(const ViewCall *c, Scene **page) {
         PipePen one = q;
         double room = room_of(&q), end;
         one.g = part[k];
+        one.no_axis = room && !fits(&one, part[k]);
         bool high = rows_of(&one) * row_height(&one) + OTHERS > room;
         if (room && (high || q.preset == PRESET_SLIDE)) fill_page(&one, room);
         page[k] = draw_page(&one, &end);

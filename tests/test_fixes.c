@@ -350,6 +350,31 @@ static void test_gathered(void **state) {
         arena_free(a);
     }
 }
+/* Sums that a row layer leaves pending, and experts on ranks that hold the same tokens. */
+static void test_pending(void **state) {
+    (void)state;
+    static const char *const outputs[] = {"partial", "{tp: partial}"};
+    for (int i = 0; i < 2; i++) {
+        Arena *a = arena_new();
+        const char *text =
+            arena_printf(a,
+                         WRONG_MODEL WRONG_DATA "mesh: {tp: 2}\nplan:\n"
+                                                "  layers.*.attention.w[qkv]: colwise\n"
+                                                "  layers.*.attention.wo: {style: rowwise, "
+                                                "output: %s}\n"
+                                                "  layers.*.feed_forward.w[13]: colwise\n"
+                                                "  layers.*.feed_forward.w2: rowwise\n",
+                         outputs[i]);
+        assert_int_equal(obey_all(a, text, "a pending sum"), 1);
+        arena_free(a);
+    }
+    Arena *a = arena_new();
+    obey_all(a,
+             "model: {preset: mixtral-8x7b, layers: 1, shrink: 32}\n" WRONG_DATA
+             "mesh: {ep: 4}\nmoe: {dispatch: all_to_all}\n",
+             "experts");
+    arena_free(a);
+}
 /* Logits that stay cut under a loss that no line names: the help stands at the head's line, and
  * either way that it names does. */
 static void test_loss(void **state) {
@@ -469,8 +494,9 @@ static void test_whole(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_axis),  cmocka_unit_test(test_gathered),
-        cmocka_unit_test(test_loss),  cmocka_unit_test(test_one_layer),
-        cmocka_unit_test(test_whole), cmocka_unit_test(test_lines)};
+        cmocka_unit_test(test_axis),      cmocka_unit_test(test_gathered),
+        cmocka_unit_test(test_loss),      cmocka_unit_test(test_pending),
+        cmocka_unit_test(test_one_layer), cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_lines)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

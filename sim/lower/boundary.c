@@ -189,6 +189,13 @@ int boundary_enters(Lower *l, int module) {
     return there ? boundary_read(l, m->parent, m->input[0]) : -1;
 }
 static void mark_declared(Lower *l, int tensor) { l->declared_p[tensor] = true; }
+/* `partial`, or over one of several axes. */
+static bool says_partial(const RawSpec *s) {
+    if (!s->mapping) return s->bare.kind == RP_PARTIAL;
+    for (int i = 0; i < s->n; i++)
+        if (s->on[i].place.kind == RP_PARTIAL) return true;
+    return false;
+}
 /* Does the local result of a module go on as what it is? A plain shard does, into the next local
  * op; a plain share of a sum does if an enclosing module, whose result it is too, says how it lies.
  * Else it is taken for the whole. */
@@ -232,7 +239,7 @@ void boundary_leave(Lower *l, int module, int tensor) {
         return;
     int entered = dispatch_goes_home(spec) ? boundary_enters(l, module) : -1;
     if (entered >= 0) dispatch_home(l, module, entered, spec, &want);
-    if (!spec->mapping && spec->bare.kind == RP_PARTIAL) mark_declared(l, tensor);
+    if (says_partial(spec)) mark_declared(l, tensor);
     Reason r = {.text = why_output(p, module, p->env[tensor], &want),
                 .loc = u->loc,
                 .names = names,

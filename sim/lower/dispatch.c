@@ -90,10 +90,20 @@ static void other_way(const Lower *l, int axis, bool tokens_cut, bool rows_cut) 
     const Way *want = way_named(plan->moe.dispatch);
     const MeshAxis *x = &l->p->mesh->axis[axis];
     const char *name = x->name;
+    /* an axis `ep` that nothing else is cut over: experts on the ranks of data parallelism */
+    const bool alone = !strcmp(name, "ep") && plan->n_axes == 1;
+    const char *data = arena_printf(l->p->arena,
+                                    "%scut the tokens over it before the router "
+                                    "(`sequence_parallel`) or after it "
+                                    "(`reorderer_sequence_parallel`), or write `dispatch: masked`",
+                                    alone ? arena_printf(l->p->arena,
+                                                         "let ranks with other tokens have other "
+                                                         "experts: `mesh: {dp: %lld}` and "
+                                                         "`groups: {ep: dp}`; or ",
+                                                         (long long)x->size)
+                                          : "");
     if (want->tokens_cut && !tokens_cut)
-        diag_error(l->d, "E0215", plan->moe.dispatch_loc,
-                   "cut the tokens over it before the router (`sequence_parallel`) or after it "
-                   "(`reorderer_sequence_parallel`), or write `dispatch: masked`",
+        diag_error(l->d, "E0215", plan->moe.dispatch_loc, data,
                    "`dispatch: %s` over %s: its ranks hold the same tokens, and each of them would "
                    "go to its expert %lld times",
                    want->name, name, (long long)x->size);

@@ -6,12 +6,29 @@
 #include "assign/context.h"
 #include "lower/context.h"
 #include "lower/dispatch.h"
+#include "lower/mislabel.h"
 #include "lower/strategy.h"
 #include "lower/why.h"
 #include "ops/op.h"
 #include <string.h>
 
 /* ---- nodes ---- */
+/* The line with an output that sums, for a module whose line leaves a pending sum. */
+static const char *summed_line(const Lower *l, int module) {
+    Arena *a = l->p->arena;
+    const ModuleUse *u = module >= 0 ? &l->a->use[module] : NULL;
+    if (!u || !u->style || u->line < 0)
+        return "let the module reduce its output (`output: replicate` or `shard(1)`)";
+    const PlanLine *line = &l->a->plan->lines[u->line];
+    const char *parts = "or `shard(1)` for a part of the sequence on each rank";
+    if (mislabel_short_line(line))
+        return arena_printf(a, "write `%s: {style: %s, output: replicate}`, %s", line->pattern,
+                            line->style.name, parts);
+    return arena_printf(a,
+                        line->style.output.set ? "let `output` say `replicate` in the line `%s`, %s"
+                                               : "add `output: replicate` to the line `%s`, %s",
+                        line->pattern, parts);
+}
 static void check_pending(Lower *l, const GNode *n, int v, const Layout *want) {
     const Program *p = l->p;
     const Val *x = &p->val[v];
@@ -19,8 +36,7 @@ static void check_pending(Lower *l, const GNode *n, int v, const Layout *want) {
     for (int a = 0; a < p->mesh->naxes; a++)
         if (p->mesh->axis[a].size > 1 && x->L.type[a] == TY_P && want->type[a] != TY_P) {
             int m = p->graph->t[x->tensor].module;
-            diag_error(l->d, "E0403", m >= 0 ? l->a->use[m].loc : diag_nowhere,
-                       "let the module reduce its output (`output: replicate` or `shard(1)`)",
+            diag_error(l->d, "E0403", m >= 0 ? l->a->use[m].loc : diag_nowhere, summed_line(l, m),
                        "%s is left as a partial sum over %s, and %s is not linear in it",
                        p->graph->t[x->tensor].name, p->mesh->axis[a].name, n->label);
             l->declared_p[x->tensor] = false; /* once is enough */

@@ -158,8 +158,7 @@ static bool plain_line(const PlanLine *line) {
            !s->desired_output.set && !s->weight.set && !s->bias.set && !s->n_params &&
            !s->n_kwargs && s->use_local_output < 0 && s->use_local_input < 0;
 }
-/* May it be written anew as a whole? */
-static bool short_line(const PlanLine *line) {
+bool mislabel_short_line(const PlanLine *line) {
     return plain_line(line) && line->style.per_module < 0;
 }
 static const char *row_line(const Program *p, const char *pattern, const char *output) {
@@ -186,7 +185,7 @@ static const char *maker_hint(const Program *p, const Mislabel *m, const char *w
     Arena *a = p->arena;
     if (by < 0 || by == m->module || m->own || !strcmp(want, "partial")) return NULL;
     want = place_at(p, by, axis, want);
-    if (line && short_line(line))
+    if (line && mislabel_short_line(line))
         return arena_printf(a, "write `%s: {style: %s, output: %s}`", line->pattern,
                             line->style.name, want);
     if (line && line->pattern)
@@ -361,7 +360,7 @@ static int product_of(const Program *p, int tensor) {
  * it may be written anew; NULL: it is none. */
 static const PlanLine *gathering_line(const Program *p, int module, int axis) {
     const PlanLine *line = module < 0 ? NULL : line_of(p, module);
-    const bool gathers = line && short_line(line) && line->style.output.set &&
+    const bool gathers = line && mislabel_short_line(line) && line->style.output.set &&
                          is_linear(&p->graph->module[module]) &&
                          cut_side(p, module, axis) == SIDE_OUTPUTS &&
                          layout_where(&p->val[p->env[p->graph->module[module].output]].L, axis) < 0;
@@ -475,10 +474,11 @@ static const char *meant_hint(const Program *p, const Mislabels *all, const Misl
     const PlanLine *line = line_of(p, m->module);
     if ((next && meant_column(p, m)) || own_mistake(p, m))
         return arena_printf(p->arena,
-                            short_line(line) ? "write `%s: colwise`"
-                                             : "let `style` say `colwise` in the line `%s`",
+                            mislabel_short_line(line)
+                                ? "write `%s: colwise`"
+                                : "let `style` say `colwise` in the line `%s`",
                             line->pattern);
-    if (!meant_row(p, m) || !short_line(line)) return NULL;
+    if (!meant_row(p, m) || !mislabel_short_line(line)) return NULL;
     int out = p->graph->module[m->module].output;
     const char *place = next ? one_place(p, next, &next->want) : NULL;
     if (!next && line->style.output.set)
@@ -491,7 +491,8 @@ static const char *meant_hint(const Program *p, const Mislabels *all, const Misl
 static const char *moved_line(const Program *p, const Mislabel *m, const PlanLine *line,
                               const char *have, const char *want) {
     const GModule *x = &p->graph->module[m->module];
-    if (!line || !short_line(line) || line->style.output.set || x->n_input != 1 || is_linear(x))
+    if (!line || !mislabel_short_line(line) || line->style.output.set || x->n_input != 1 ||
+        is_linear(x))
         return NULL;
     const int axis = one_axis(p, m);
     return arena_printf(p->arena, "write `%s: {style: %s, input: %s, desired_input: %s}`",

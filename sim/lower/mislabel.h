@@ -29,4 +29,6 @@ void mislabel_add(Mislabels *all, Arena *a, Mislabel m);
 void mislabels_report(Program *p, const Mislabels *all, Diags *d);
 /* "shard(1)", "partial" or "replicate": how a value lies over one axis, as plans say it. */
 const char *place_word(const Program *p, int tensor, const Layout *L, int axis);
+/* May a help write the line anew as a whole: does it say a style and at most its output? */
+bool mislabel_short_line(const PlanLine *line);
 #endif

@@ -200,6 +200,8 @@ static const struct {
     {"out_proj", "nn.MultiheadAttention", "attention", {"wo"}, false},
     {"linear1", "nn.TransformerEncoderLayer", "feed_forward", {"w1", "w3", "w13"}, false},
     {"linear2", "nn.TransformerEncoderLayer", "feed_forward", {"w2"}, false},
+    {"qkv_proj", "vLLM and Phi-3", "attention", {"wq", "wk", "wv", "wqkv"}, false},
+    {"gate_up_proj", "vLLM and Phi-3", "feed_forward", {"w1", "w3", "w13"}, false},
     {"fc1", "OPT", "feed_forward", {"w1", "w3", "w13"}, false},
     {"fc2", "OPT", "feed_forward", {"w2"}, false},
 };

@@ -412,6 +412,10 @@ static bool is_mapping(PlanReader *r, const Key *k, const Yaml *y) {
     return false;
 }
 
+/* What other tools take for "all ranks that are left". */
+static bool as_many_as_left(const Yaml *y) {
+    return y->kind == YAML_SCALAR && (!strcmp(y->s, "-1") || !strcmp(y->s, "auto"));
+}
 static void read_mesh(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     Plan *p = base;
     Yaml *y = pair->value;
@@ -441,6 +445,13 @@ static void read_mesh(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
         axis->size_loc = q->value->loc;
         axis->size = 1;
         ok = check_name(r, "an axis", q) && ok;
+        if (q->value->kind == YAML_LIST || as_many_as_left(q->value)) {
+            read_wrong_type(r, q->key, q->value, "a whole number from 1",
+                            q->value->kind == YAML_LIST
+                                ? "axes have names, outermost first: `mesh: {dp: 2, tp: 4}`"
+                                : "say how many: there are as many ranks as the sizes multiply to");
+            continue;
+        }
         /* its name is known all the same */
         if (!read_whole(r, q->key, q->value, 1, &axis->size)) continue;
         if (fits && __builtin_mul_overflow(ranks, axis->size, &ranks)) {

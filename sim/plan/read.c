@@ -2,6 +2,7 @@
  * in a plan. Refuses to guess: whatever two YAML readers could understand differently (010, 1_000,
  * yes) is an error with the way to write it. */
 #include "plan/read.h"
+#include "trace/collectives.h"
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -147,6 +148,8 @@ static const char *elsewhere(PlanReader *r, const Key *keys, const YamlPair *pai
     const char *key = pair->key, *under = NULL;
     const bool set = plan_from_set(pair->loc);
     int sections = 0; /* many have a `kind` or a `mode` */
+    if (known_in(keys, "gradients") && coll_word(arena_strndup(r->a, key, strcspn(key, "("))))
+        return arena_printf(r->a, "collectives are counted by pass: `forward: {%s: 2}`", key);
     /* anything may have a name, and the fields of a style are words of their own */
     if (!strcmp(key, "name") || known_in(keys, "desired_input")) return NULL;
     if (known_in(r->keys, key))
@@ -435,10 +438,13 @@ void read_flag(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
 static const struct {
     const char *theirs, *ours;
 } words_of_others[] = {
-    {"float", "f32"},  {"float32", "f32"},     {"fp32", "f32"},   {"single", "f32"},
-    {"double", "f64"}, {"float64", "f64"},     {"fp64", "f64"},   {"bfloat16", "bf16"},
-    {"fsdp2", "fsdp"}, {"full_shard", "fsdp"}, {"zero3", "fsdp"}, {"hybrid_shard", "hsdp"},
-    {"full", "block"},
+    {"float", "f32"},          {"float32", "f32"},      {"fp32", "f32"},
+    {"single", "f32"},         {"double", "f64"},       {"float64", "f64"},
+    {"fp64", "f64"},           {"bfloat16", "bf16"},    {"fsdp2", "fsdp"},
+    {"full_shard", "fsdp"},    {"zero3", "fsdp"},       {"hybrid_shard", "hsdp"},
+    {"full", "block"},         {"huggingface", "hf"},   {"transformers", "hf"},
+    {"pytorch", "torchtitan"}, {"torch", "torchtitan"}, {"megatron-lm", "megatron"},
+    {"llama.cpp", "gguf"},     {"ggml", "gguf"},
 };
 static const char *word_of_other(const char *s, const char *const *names) {
     if (!strncmp(s, "torch.", 6)) s += 6;

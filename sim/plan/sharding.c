@@ -104,14 +104,33 @@ static void refuse_unread(PlanReader *r, const DataMode *mode, bool divides) {
                        "`%s` says %s, and mode %s does not ask", rows[i].key, rows[i].says,
                        mode->name);
 }
+/* Which axes of the mesh hold copies, and which shards: the two that are data's. */
+static const char *copies_hint(const PlanReader *r, const char *mode) {
+    const Plan *p = r->p;
+    const char *data[2];
+    int n = 0;
+    for (int i = 0; i < p->n_axes; i++) {
+        const char *name = p->axes[i].name, *ours = plan_axis_of_others(name);
+        if (strncmp(name, "dp", 2) && (!ours || strcmp(ours, "dp"))) continue;
+        if (n < 2) data[n] = name;
+        n++;
+    }
+    if (n != 2)
+        return arena_printf(r->a,
+                            "{mode: %s, replicate: dp_replicate, shard: dp_shard}, two axes of the "
+                            "mesh: `mesh: {dp_replicate: 2, dp_shard: 2}`",
+                            mode);
+    const bool shards_first = strstr(data[0], "shard") || !strcmp(data[0], "fsdp");
+    return arena_printf(r->a, "{mode: %s, replicate: %s, shard: %s}", mode, data[shards_first],
+                        data[!shards_first]);
+}
 void plan_check_sharding(PlanReader *r) {
     const Plan *p = r->p;
     const DataMode *mode = plan_data_mode(p);
     const DataForm *form = plan_data_form(p);
     bool divides = mode->cuts_state && !mode->cuts_params;
     if (mode->copies && !(p->data_parallel.replicate && p->data_parallel.shard) && r->axes_known)
-        diag_error(r->d, "E0208", p->data_parallel.loc,
-                   arena_printf(r->a, "{mode: %s, replicate: dp_out, shard: dp_in}", mode->name),
+        diag_error(r->d, "E0208", p->data_parallel.loc, copies_hint(r, mode->name),
                    "%s needs `replicate` and `shard`", mode->name);
     refuse_unread(r, mode, divides);
     const Reshard *again = plan_reshard(p);

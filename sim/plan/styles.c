@@ -375,11 +375,14 @@ const char *style_nearest(const Plan *p, const char *name) {
     return diag_nearest(arena_strndup(p->arena, name, strcspn(name, "(")), names);
 }
 /* What is no style, but says what one does: a placement of a weight, another framework's word for
- * one, the beginning of a name. NULL: it is nothing known. */
-static const char *style_meant(Arena *a, const char *name) {
+ * one; where no name is near, the beginning of one. NULL: it is nothing known. */
+static const char *style_meant(Arena *a, const char *name, const char *near) {
     static const struct {
         const char *begins, *hint;
     } row[] = {
+        {"QKVParallelLinear", "colwise"},
+        {"MergedColumnParallelLinear", "colwise"},
+        {"ParallelLMHead", "colwise"},
         {"P(", NULL},
         {"PS(", NULL},
         {"PartitionSpec(", NULL},
@@ -395,9 +398,13 @@ static const char *style_meant(Arena *a, const char *name) {
         if (strncmp(name, row[i].begins, strlen(row[i].begins))) continue;
         if (!row[i].hint)
             return "a table of PartitionSpecs is read as it is: `shardproof import jax FILE`";
-        return arena_printf(a, "a placement; the style whose weight lies so is `%s`", row[i].hint);
+        return strchr(row[i].begins, '(')
+                   ? arena_printf(a, "a placement; the style whose weight lies so is `%s`",
+                                  row[i].hint)
+                   : arena_printf(a, "what does that here is `%s`", row[i].hint);
     }
-    return !strncasecmp(name, "col", 3)   ? "colwise"
+    return near                           ? NULL
+           : !strncasecmp(name, "col", 3) ? "colwise"
            : !strncasecmp(name, "row", 3) ? "rowwise"
                                           : NULL;
 }
@@ -417,8 +424,7 @@ static void unknown_style(const Plan *p, Diags *d, const char *name, Loc loc) {
               : "fields are written {style: %s, input: ..., output: ...}; a file with calls of "
                 "PyTorch is read by `shardproof import torch FILE`",
         near ? near : "NAME");
-    const char *recipe = recipe_instead(p->arena, name),
-               *meant = near ? NULL : style_meant(p->arena, name);
+    const char *recipe = recipe_instead(p->arena, name), *meant = style_meant(p->arena, name, near);
     diag_error(d, "E0203", loc,
                meant        ? meant
                : name[bare] ? call

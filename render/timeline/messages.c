@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { HEAD = 24, ROW = 24, BELOW = 12 };
+enum { HEAD = 24, ROW = 24, BELOW = 12, MOST_WAYS = 8 };
 
 /* ---- reading ---- */
 
@@ -52,17 +52,17 @@ static bool in_chain(const Ways *w) {
         chain &= w->way[i].from == w->way[i - 1].to && w->way[i].to != w->way[i - 1].from;
     return chain;
 }
-/* "pp 0 → 1, 1 → 0", of a long chain "pp 0 → 1 to 14 → 15". */
-static const char *ways_text(const Ways *w, const char *axis, Arena *a) {
-    enum { MOST = 8, FEW = 3 };
+/* "pp 0 → 1, 1 → 0", of a long chain "pp 0 → 1 to 14 → 15"; `most` of them by name. */
+static const char *ways_text(const Ways *w, int most, const char *axis, Arena *a) {
+    enum { FEW = 3 };
     const Way *last = &w->way[w->n - 1];
     Str s = str_new(a);
     if (w->n > FEW && in_chain(w))
         return arena_printf(a, "%s %d → %d to %d → %d", axis, w->way->from, w->way->to, last->from,
                             last->to);
-    for (int i = 0; i < w->n && i < MOST; i++)
+    for (int i = 0; i < w->n && i < most; i++)
         str_addf(&s, "%s%s%d → %d", i ? "" : axis, i ? ", " : " ", w->way[i].from, w->way[i].to);
-    if (w->n > MOST) str_addf(&s, " and %d more ways", w->n - MOST);
+    if (w->n > most) str_addf(&s, " and %d more way%s", w->n - most, w->n - most == 1 ? "" : "s");
     return s.s;
 }
 static bool row_like(const MessageRow *x, const MessageRow *y) {
@@ -91,7 +91,10 @@ int messages_read(const ViewCall *c, MessageRow **out) {
         row[k].times += collective_per_step(x);
         for (int w = 0; w < own.n; w++) add_way(&ways[k], own.way[w], a);
     }
-    for (int k = 0; k < n; k++) row[k].way = ways_text(&ways[k], t->schedule_axis, a);
+    for (int k = 0; k < n; k++) {
+        row[k].way = ways_text(&ways[k], MOST_WAYS, t->schedule_axis, a);
+        row[k].brief = ways_text(&ways[k], 1, t->schedule_axis, a);
+    }
     *out = row;
     return n;
 }
@@ -103,9 +106,9 @@ const char *messages_count(const MessageRow *row, int n, Arena *a) {
     for (int i = 0; i < n; i++) times += row[i].times;
     return arena_printf(a, "%d in the step, idle time where a stage waits for one", times);
 }
-const char *messages_text(const MessageRow *row, Arena *a) {
+const char *messages_text(const MessageRow *row, bool brief, Arena *a) {
     return arena_printf(a, "%s, %s each, %d in the step: %s", time_text(row->took, a),
-                        bytes_text(row->bytes, a), row->times, row->way);
+                        bytes_text(row->bytes, a), row->times, brief ? row->brief : row->way);
 }
 double messages_height(int n) { return n ? HEAD + n * ROW + BELOW : 0; }
 double messages_draw(const MessageRow *row, int n, TimePen *p, Pt at) {
@@ -129,9 +132,11 @@ double messages_draw(const MessageRow *row, int n, TimePen *p, Pt at) {
                    phase_text(row[i].pass));
         scene_rect(p->s, (Area){p->x0, y, wide, h}, 0,
                    (Look){ROLE_COLL, ROLE_COLL_LINE, wide > 4 ? 1.25 : 0.6});
-        scene_text(p->s, p->x0 + wide + 8, y + h / 2 + 4.3,
-                   (TextLook){ALIGN_LEFT, stave_size(p), REGULAR, ROLE_INK},
-                   messages_text(&row[i], a));
+        const double x = p->x0 + wide + 8, most = p->s->w - at.x - x, size = stave_size(p);
+        const char *text = messages_text(&row[i], false, a);
+        if (scene_width(p->s, size, REGULAR, text) > most) text = messages_text(&row[i], true, a);
+        scene_text(p->s, x, y + h / 2 + 4.3, (TextLook){ALIGN_LEFT, size, REGULAR, ROLE_INK},
+                   scene_fit(p->s, text, most, size, REGULAR));
         scene_end(p->s);
     }
     scene_end(p->s);

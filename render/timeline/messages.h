@@ -8,9 +8,9 @@ typedef struct {
     Phase pass;
     int times; /* how often a step sends one of them, of each pair of ranks */
     int64_t bytes;
-    double took;       /* seconds, less waiting */
-    const char *way;   /* "pp 0 → 1, 1 → 2" */
-    const char *value; /* all, for the tooltip: "layers.0.output, layers.1.output" */
+    double took;             /* seconds, less waiting */
+    const char *way, *brief; /* "pp 0 → 1, 1 → 2"; "pp 0 → 1 and 5 more ways" */
+    const char *value;       /* all, for the tooltip: "layers.0.output, layers.1.output" */
     const TraceEvent *e;
 } MessageRow;
 
@@ -18,8 +18,8 @@ typedef struct {
 int messages_read(const ViewCall *c, MessageRow **out);
 /* "48 in the step, idle time where a stage waits for one". */
 const char *messages_count(const MessageRow *row, int n, Arena *a);
-/* "5.02 µs, 8 KiB each, 16 in the step: pp 0 → 1, 1 → 0". */
-const char *messages_text(const MessageRow *row, Arena *a);
+/* "5.02 µs, 8 KiB each, 16 in the step: pp 0 → 1, 1 → 0", by the brief name of the ways. */
+const char *messages_text(const MessageRow *row, bool brief, Arena *a);
 /* The height of n rows, 0 where there are none, and the section itself at its upper left corner: a
  * bar for each row, as long as one message takes at the pen's scale, at most half of the axis.
  * Returns the y behind it. */

@@ -94,7 +94,7 @@ static void staged_lines(const ViewCall *c, Out *o, const Timeline *t, int n) {
     for (int i = 0; i < messages; i++)
         words_paragraph(o->s, "  ",
                         arena_printf(c->arena, "%s: %s", phase_text(message[i].pass),
-                                     messages_text(&message[i], c->arena)),
+                                     messages_text(&message[i], false, c->arena)),
                         o->w);
     if (messages) str_add(o->s, "\n");
     row(o, columns);

@@ -722,10 +722,11 @@ static double staves_height(const Shown *v, TimePen *p, int from, int to) {
     }
     return h;
 }
-/* Of a slide with room to spare the lanes grow: nobody sits near it. */
+/* Of a slide with room to spare the lanes grow, for nobody sits near it; where a line alone is too
+ * high they are lower. */
 static void grow_lanes(const Shown *v, TimePen *p, TimeLook *look, int from, int to, double room) {
     const TimeLook usual = *look;
-    for (double k = 2; k > 1.04; k -= 0.05) {
+    for (double k = 2; k > 0.79; k -= 0.05) {
         look->compute = k * usual.compute, look->comm = k * usual.comm, look->gap = k * usual.gap;
         if (staves_height(v, p, from, to) <= room) return;
     }

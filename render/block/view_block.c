@@ -138,7 +138,7 @@ static double seen(const ViewCall *c, BlockGraph *g, const BlockFrame *f, const 
  */
 static double lines_room(const ViewCall *c, BlockGraph *g, BlockFrame *frame, double *width, int n,
                          LineRoom room) {
-    static const double more[] = {1.25, 1.5}, much = 1.15;
+    static const double more[] = {1.25, 1.5}, much = 1.05;
     measure(c, g, frame, width, n, room);
     if (room.max < 2 || n < 2 || count_lines(frame, width, n, room) < 2) return room.w;
     const double own = seen(c, g, frame, width, room, n);

@@ -23,6 +23,7 @@ typedef struct ShardPen {
     bool throughout;          /* most matrices lie otherwise than the peer's */
     unsigned *legend;         /* what hexagons between values show */
     double beside;            /* width of the weights, whose products stand beside them; 0: below */
+    double under;             /* room of a slide's footer under experts */
     double ruler;             /* height of the rulers of values */
     double x, w, scale, most; /* scale: px per element; most: px of the longest side */
 } ShardPen;

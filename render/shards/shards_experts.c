@@ -138,9 +138,29 @@ static double part_width(ShardPen *p, const Shelf *s, const Plan *plan, int64_t 
         plan->each ? (double)n * (w + NEXT_GAP) - NEXT_GAP : w + SHEET * sheets(n);
     return fmax(fmax(matrices, words), plan->each ? 0 : scene_width(p->s, 12, REGULAR, "E100-127"));
 }
+/* The words under a shelf. */
+static int caption(ShardPen *p, const Shelf *s, const char **line) {
+    Arena *a = p->c->arena;
+    const TraceLocal *l = words_find_local(&s->q->rest, p->rank);
+    const int64_t parts = s->e.n * s->r.n * s->k.n;
+    int64_t held = 0;
+    for (int64_t i = 0; i < p->c->t->ranks; i++) held += shards_holds(&s->e, i);
+    Str first = str_new(a);
+    str_addf(&first, "%lld of %lld experts%s", (long long)l->shape[0], (long long)s->e.size,
+             s->r.n * s->k.n > 1 ? ", a part of each" : "");
+    if (held > parts) str_addf(&first, ", %lld copies", (long long)(held / parts));
+    line[0] = first.s;
+    line[1] = arena_printf(a, "%s   %s   %s%s", words_symbol(a, s->q->rest.symbolic),
+                           words_shape(a, l->shape, 3), bytes_text(l->bytes, a),
+                           s->alike > 1 ? " each" : "");
+    return 2;
+}
 static double shelf_width(ShardPen *p, const Shelf *s, const Plan *plan) {
     double w = s->gap > 0 ? 2 * PART_GAP : 0;
     for (int i = 0; i < s->n; i++) w += part_width(p, s, plan, s->part[i]) + (i ? PART_GAP : 0);
+    const char *line[2];
+    for (int i = 0, n = caption(p, s, line); i < n; i++)
+        w = fmax(w, scene_width(p->s, i ? 12 : 12.5, i ? REGULAR : MEDIUM, line[i]));
     return w;
 }
 /* Height of a shelf with its words. */
@@ -263,23 +283,6 @@ static void draw_part(ShardPen *p, const Shelf *s, const Plan *plan, int64_t i, 
     scene_text(p->s, at.x, at.y + h + 18, left, alone ? who : ranks);
     scene_end(p->s);
 }
-/* The words under a shelf. */
-static int caption(ShardPen *p, const Shelf *s, const char **line) {
-    Arena *a = p->c->arena;
-    const TraceLocal *l = words_find_local(&s->q->rest, p->rank);
-    const int64_t parts = s->e.n * s->r.n * s->k.n;
-    int64_t held = 0;
-    for (int64_t i = 0; i < p->c->t->ranks; i++) held += shards_holds(&s->e, i);
-    Str first = str_new(a);
-    str_addf(&first, "%lld of %lld experts%s", (long long)l->shape[0], (long long)s->e.size,
-             s->r.n * s->k.n > 1 ? ", a part of each" : "");
-    if (held > parts) str_addf(&first, ", %lld copies", (long long)(held / parts));
-    line[0] = first.s;
-    line[1] = arena_printf(a, "%s   %s   %s%s", words_symbol(a, s->q->rest.symbolic),
-                           words_shape(a, l->shape, 3), bytes_text(l->bytes, a),
-                           s->alike > 1 ? " each" : "");
-    return 2;
-}
 /* Returns the y under it. */
 static double draw_shelf(ShardPen *p, const Shelf *s, const Plan *plan, Pt at) {
     const char *line[2];
@@ -320,9 +323,8 @@ double shards_draw_experts(ShardPen *p, double top) {
     Shelf shelf[MOST];
     const int n = find_shelves(p, shelf);
     if (!n) return top;
-    enum { UNDER = 78 }; /* the footer of a slide */
-    const Plan plan = choose(
-        p, shelf, n, p->preset == PRESET_SLIDE ? presets[PRESET_SLIDE].h - top - UNDER : 1e9);
+    const bool slide = p->preset == PRESET_SLIDE;
+    const Plan plan = choose(p, shelf, n, slide ? presets[PRESET_SLIDE].h - top - p->under : 1e9);
     const double tw =
         scene_text(p->s, p->x, top + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, "Experts");
     const char *words =

@@ -703,6 +703,15 @@ static int value_pages(ShardPen *p, Slot *slot, int i, unsigned load, Scene **pa
     return pages;
 }
 
+/* The experts of a slide, as large as what stands over and under them leaves room for. */
+static Scene *experts_slide(ShardPen *p) {
+    enum { LEAST = 78, MOST = 300, STEP = 20 };
+    Scene *s = NULL;
+    for (p->under = LEAST; p->under < MOST && !(s && readable(p, s)); p->under += STEP)
+        s = draw_page(p, NULL, 0, 0, 0);
+    return s;
+}
+
 static ShardPen pen_of(const ViewCall *c) {
     ShardPen p = {.c = c,
                   .rank = c->o->rank >= 0 ? c->o->rank : 0,
@@ -742,7 +751,7 @@ int view_shards(const ViewCall *c, Scene **page) {
     int pages = weight_pages(&p, slot, n, &lines, page);
     const unsigned left = experts & ~p.load; /* paper may have them with the weights */
     p.load = left;
-    if (left && p.preset == PRESET_SLIDE) page[pages++] = draw_page(&p, slot, 0, 0, 0);
+    if (left && p.preset == PRESET_SLIDE) page[pages++] = experts_slide(&p);
     p.load = 0;
     for (p.product = 0; p.product < products; p.product++)
         page[pages++] = draw_page(&p, slot, 0, 0, 0);

@@ -683,8 +683,16 @@ static void end_page(const Shown *v, TimePen *p, double y, double foot) {
 }
 /* The schedule of the whole step, under a heading, and what its stages send each other. */
 static double draw_schedule(const Shown *v, TimePen *p, double y, double foot) {
+    enum { LEAST = 230 }; /* units of a slide for the schedule of many stages */
     MessageRow *row;
-    const int rows = messages_read(v->c, &row);
+    int rows = messages_read(v->c, &row);
+    const bool tight = presets[v->preset].h > 0 &&
+                       presets[v->preset].h - foot - messages_height(rows) - y < LEAST &&
+                       v->c->t->stages > 4;
+    const char *sent = tight && rows ? arena_printf(v->c->arena, " · messages between stages: %s",
+                                                    messages_count(row, rows, v->c->arena))
+                                     : "";
+    if (tight) rows = 0; /* what the rows say stands in words beside the heading */
     foot += messages_height(rows);
     const double left = presets[v->preset].margin, h = presets[v->preset].h;
     const TimeStep *x = v->t->step;
@@ -692,7 +700,7 @@ static double draw_schedule(const Shown *v, TimePen *p, double y, double foot) {
     double w = scene_text(p->s, left, y + 15, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK},
                           arena_printf(p->c->arena, "The whole step, %s", p->c->t->schedule));
     scene_text(p->s, left + w + 12, y + 15, (TextLook){ALIGN_LEFT, 13, REGULAR, ROLE_SECOND},
-               time_text(x->span, p->c->arena));
+               arena_printf(p->c->arena, "%s%s", time_text(x->span, p->c->arena), sent));
     y = pipe_strip(p->c, p->s, y + 26, h > 0 ? h - foot - y - 26 : 0);
     scene_end(p->s);
     p->times = 1, p->scale = p->width / longest_line(v->item, 0, v->n_items, NULL);

@@ -316,14 +316,19 @@ static double draw_panel(const Panel *f, Area at) {
         y += h + 4;
     }
     y += 20;
-    const char *text = verdict(p, l);
-    const double tw = scene_width(p->s, 12.5, SEMIBOLD, text);
-    scene_text(p->s, fmin(x, at.x + at.w - tw), y,
-               (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD,
-                          !f->own          ? ROLE_SECOND
-                          : idle(l) < 1e-3 ? ROLE_PASS
-                                           : ROLE_FAIL},
-               text);
+    const TextLook look = {ALIGN_LEFT, 12.5, SEMIBOLD,
+                           !f->own          ? ROLE_SECOND
+                           : idle(l) < 1e-3 ? ROLE_PASS
+                                            : ROLE_FAIL};
+    const char *text = verdict(p, l), *line[3] = {text};
+    const double tw = scene_width(p->s, 12.5, SEMIBOLD, text), from = fmin(x, at.x + at.w - tw),
+                 edge = mask ? left + fmin(side, y + 8 - at.y - 24) + 6 : at.x; /* the mask's */
+    const bool one = from >= edge;
+    const int lines =
+        one ? 1
+            : scene_wrap(p->s, text, (TextColumn){at.x + at.w - x, 12.5, SEMIBOLD, 3, NULL}, line);
+    for (int i = 0; i < lines; i++) scene_text(p->s, one ? from : x, y + 17 * i, look, line[i]);
+    y += 17 * (lines - 1);
     return fmax(mask ? at.y + 24 + side + 34 : 0, y + 20);
 }
 /* The order that shows best what the plan's is good for, or lacks; false: there is none to draw. */

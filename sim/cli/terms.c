@@ -210,13 +210,11 @@ const Term cli_terms[] = {
     {"peak", TERM_WORD, NULL, "the most bytes that a rank holds at one time."},
     {"alive", TERM_WORD, "live lives live_values",
      "of a value: kept, from the step that makes it to the last that reads it. What is alive at "
-     "the "
-     "peak decides how much a rank needs."},
+     "the peak decides how much a rank needs."},
     {"bucket", TERM_WORD, "buckets buffer buffers",
      "memory in which several tensors lie one behind the other, so that one collective takes all "
-     "of "
-     "them: gradients of DDP and ZeRO. What a collective copies to and from besides is not counted "
-     "by the view `memory`."},
+     "of them: gradients of DDP and ZeRO. What a collective copies to and from besides is not "
+     "counted by the view `memory`."},
     {"workspace", TERM_WORD, NULL,
      "memory that a kernel needs while it runs: not counted by the view `memory`."},
     {"fragmentation", TERM_WORD, NULL,

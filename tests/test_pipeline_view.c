@@ -12,6 +12,7 @@
 #include "render/memory/memory.h"
 #include "render/pipeline/fold.h"
 #include "render/render.h"
+#include "render/scene/build.h"
 #include "render/scene/scene.h"
 #include "schedule/schedule.h"
 #include "support/support.h"
@@ -401,6 +402,34 @@ static void test_narrow_cells(void **state) {
     assert_false(says(s, "bar at an edge"));
     arena_free(a);
 }
+/* Built up, cells appear in the order of time, and what is counted of all of it with the last. */
+static void test_build(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const Trace *t = planned(a, "zb-h1", 8, 6);
+    Scene *page[VIEW_MAX_PAGES];
+    RenderOptions o = {.view = "pipeline", .rank = -1, .layer = -1, .build = true};
+    assert_non_null(t);
+    assert_true(render_pages(t, diags_new(a), &o, a, page));
+    const int *step;
+    const int n = build_steps(page[0], &step);
+    assert_true(n > 10 && n < 80);
+    for (int i = 0; i < t->n_actions; i++) {
+        const Mark *m = cell_of(a, page[0], t, i, "").cell;
+        assert_non_null(m);
+        assert_true(m->step > 0 && m->step < step[n - 1]);
+        for (int k = 0; k < t->n_actions; k++)
+            if (t->actions[k].start < t->actions[i].start)
+                assert_true(cell_of(a, page[0], t, k, "").cell->step <= m->step);
+    }
+    for (int k = 0; k < page[0]->n_marks; k++) {
+        const Mark *m = &page[0]->marks[k];
+        if (m->kind == MARK_TEXT && !strncmp(m->run[0].s, "idle ", 5) &&
+            !strcmp(page[0]->groups[m->group].what, "rank"))
+            assert_int_equal(m->step, step[n - 1]);
+    }
+    arena_free(a);
+}
 /* Ranks of other axes share a row: it says how many they are. */
 static void test_rows_of_many(void **state) {
     (void)state;
@@ -775,6 +804,7 @@ int main(void) {
         cmocka_unit_test(test_cells),
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_axis),
+        cmocka_unit_test(test_build),
         cmocka_unit_test(test_rows_of_many),
         cmocka_unit_test(test_beside_on_a_slide),
         cmocka_unit_test(test_other_work_beside),

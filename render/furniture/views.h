@@ -30,8 +30,8 @@ enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8, BY_MEASURED = 16, BY
       BY_RANK | BY_PART | BY_BUILD, VIEW_SAMPLES | VIEW_TIMES | VIEW_MOVED, NULL)                  \
     V(routing, "rows that ranks send to experts: ribbons, matrix, load", BY_RANK | BY_LAYER,       \
       VIEW_RUN, NULL)                                                                              \
-    V(pipeline, "stages over time: cells of micro-batches, idle time, what is in flight", 0,       \
-      VIEW_TIMES | VIEW_SEVERAL | VIEW_JSON, view_pipeline_json)                                   \
+    V(pipeline, "stages over time: cells of micro-batches, idle time, what is in flight",          \
+      BY_BUILD, VIEW_TIMES | VIEW_SEVERAL | VIEW_JSON, view_pipeline_json)                         \
     V(roofline, "when it is compute-bound: FLOPs per byte against the machine", BY_RANK,           \
       VIEW_TIMES, NULL)                                                                            \
     V(sweep, "memory against the batch, and the same ranks cut in other ways", 0,                  \

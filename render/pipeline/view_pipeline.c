@@ -36,6 +36,7 @@ enum {
     MANY = 12,       /* ranks, of which some may be left out; rows of a schedule in lines */
     LINE_TEXT = 20,  /* above a line that is not the first */
     TWO_LINES = 31,  /* height of a row with room for two lines of words */
+    BUILD = 64,      /* steps of a figure that builds up, about */
     LEAST = 19,      /* height of a row on a page of a fixed height */
     AXIS = 20,       /* height of the axis of time */
     TICK_ROOM = 64   /* width between two of its ticks, at least */
@@ -72,7 +73,25 @@ typedef struct {
     bool strip;             /* part of another view's page: nothing of what is in flight */
     bool no_axis;           /* the page has no room for the axis of time */
     int most;               /* in flight on any rank */
+    double tick;            /* seconds of a step of a figure that builds up */
 } PipePen;
+
+/* ---- what appears when ---- */
+/* In a figure that builds up time goes on by the shortest of all cells, in no more than BUILD
+ * steps; what is counted of all of it comes with the last. */
+static int appears(const PipePen *q, double t) {
+    return q->strip ? 0 : 1 + (int)fmin(t / q->tick + 1e-6, q->span / q->tick);
+}
+/* Seconds of the shortest cell of all. */
+static double shortest(const PipePen *q) {
+    double least = q->span;
+    for (int k = 0; k < q->n_all; k++)
+        for (int i = 0; i < q->all[k].t->n_actions; i++) {
+            const TraceAction *a = &q->all[k].t->actions[i];
+            if (a->end > a->start) least = fmin(least, a->end - a->start);
+        }
+    return least;
+}
 
 /* ---- cells ---- */
 /* Of a time that is left out: where its break ends, or with `end` where it begins. */
@@ -210,9 +229,11 @@ static void draw_busy(PipePen *q, const PipeRow *r, double y) {
 static void draw_actions(PipePen *q, const PipeRow *r, double y) {
     for (int i = 0; i < r->n; i++) {
         Area box = cell_of(q, r, i, y);
+        scene_at(q->s, appears(q, r->a[i].start));
         if (box.w > (is_whole(q, &r->a[i]) ? 0 : 1.5) && pipe_in_sight(&q->fold, &r->a[i]))
             draw_cell(q, r, i, box);
     }
+    scene_at(q->s, appears(q, q->span));
     if (!q->fine) return;
     const int rank = (int)(r - q->p.row);
     scene_begin(q->s, "busy", arena_printf(q->p.a, "%sbusy-%d", q->tag, rank),
@@ -226,6 +247,7 @@ static void draw_runs(PipePen *q, const PipeRow *r, double y) {
         int n = 1, k = action_look(&r->a[i]);
         while (i + n < r->n && action_look(&r->a[i + n]) == k) n++;
         double x = at(q, r->a[i].start), w = at(q, r->a[i + n - 1].end) - x;
+        scene_at(q->s, appears(q, r->a[i].start));
         scene_begin(q->s, "compute", arena_printf(q->p.a, "%srun-%d-%d", q->tag, r->a[i].rank, i),
                     arena_printf(q->p.a, "rank %d: %d times %s, from micro-batch %d on",
                                  r->a[i].rank, n, action_looks[k].what, r->a[i].microbatch));
@@ -269,6 +291,7 @@ static void draw_idle(PipePen *q, const PipeRow *r, int row, double y) {
             double begin = fmax(from, k ? q->fold.cut[k - 1].to : 0),
                    end = fmin(to, k < q->fold.n ? q->fold.cut[k].from : to), x = at_start(q, begin),
                    w = at(q, end) - x;
+            scene_at(q->s, appears(q, end));
             if (end > begin && w > LEAST_IDLE)
                 scene_hatch(q->s, (Area){x, y, w, q->cell}, ROLE_FAINT, 6, 0.75)->ground = true;
         }
@@ -343,17 +366,22 @@ static void draw_words(PipePen *q, const PipeRow *r, int k, double mid) {
                    below = {ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
                    right = {ALIGN_LEFT, 12, SEMIBOLD, r->stuck ? ROLE_FAIL : ROLE_INK},
                    beside = {ALIGN_LEFT, 12, REGULAR, ROLE_SECOND};
+    const int last = appears(q, q->span);
     double x0 = q->x - 10, x1 = (q->lines.n > 1 ? at(q, q->p.end) : q->x + q->w) + 10;
     if (q->one_line) { /* the subtitle says what the second numbers are */
         bool word = q->strip && !strchr(r->stages, ','); /* there no subtitle says what they are */
+        scene_at(q->s, 0);
         scene_text(q->s, x0, mid + 4, left,
                    arena_printf(q->p.a, "%s: %s%s", who, word ? "stage " : "", r->stages));
+        scene_at(q->s, last);
         scene_text(q->s, x1, mid + 4, right,
                    r->flight && !q->strip ? arena_printf(q->p.a, "%s, %d", idle, r->flight) : idle);
         return;
     }
+    scene_at(q->s, 0);
     scene_text(q->s, x0, mid + 1, left, who);
     scene_text(q->s, x0, mid + 16, below, has);
+    scene_at(q->s, last);
     if (q->line + 1 < q->lines.n) return; /* what is of all lines stands behind the last */
     scene_text(q->s, x1, mid + 1, right, idle);
     if (most) scene_text(q->s, x1, mid + 16, beside, most);
@@ -364,6 +392,7 @@ static void draw_row(PipePen *q, int k, double y) {
     draw_idle(q, r, k, y);
     if (q->each) draw_actions(q, r, y);
     else draw_runs(q, r, y);
+    scene_at(q->s, appears(q, q->span));
     if (r->stuck) draw_stuck(q, r, y);
     if (q->p.t->pass != PASS_FORWARD && !q->strip) draw_flight(q, r, k, y + q->cell);
     scene_begin(q->s, "rank", arena_printf(q->p.a, "%srow-%d", q->tag, k),
@@ -373,6 +402,7 @@ static void draw_row(PipePen *q, int k, double y) {
                                         : arena_printf(q->p.a, "idle %s", pipe_idle(&q->p, r))));
     draw_words(q, r, k, y + q->cell / 2);
     scene_end(q->s);
+    scene_at(q->s, 0);
 }
 /* Is `x` clear of the numbers of all cells of a row? */
 static bool clear_of(const PipePen *q, const PipeRow *r, double x) {
@@ -471,11 +501,14 @@ static void draw_life(PipePen *q, double y) {
         Area box = life_cell(q, a[i], y);
         bool here =
             q->lines.n == 1 ? is_whole(q, a[i]) : pipe_on_line(&q->lines, q->line, a[i], &whole);
+        scene_at(q->s, appears(q, a[i]->start));
         if (here) scene_rect(q->s, box, 0, (Look){ROLE_NONE, ROLE_COLL_LINE, 2});
+        if (i + 1 < n) scene_at(q->s, appears(q, a[i + 1]->start));
         if (i + 1 < n && (q->lines.n > 1 || (here && is_whole(q, a[i + 1]))))
             draw_step(q, a[i], a[i + 1], y);
     }
     scene_end(q->s);
+    scene_at(q->s, 0);
 }
 /* Has any rank several stages? */
 static bool chunks(const PipePen *q) {
@@ -671,20 +704,15 @@ static bool has_axis(const PipePen *q, int which) {
     return !q->strip && !q->no_axis && which == q->g.to - 1 && !q->p.stuck;
 }
 /* How wide the shortest cell is. */
-static double shortest(const PipePen *q) {
-    double least = q->span;
-    for (int k = 0; k < q->n_all; k++)
-        for (int i = 0; i < q->all[k].t->n_actions; i++) {
-            const TraceAction *a = &q->all[k].t->actions[i];
-            if (a->end > a->start) least = fmin(least, a->end - a->start);
-        }
-    return least / (q->lines.longest - q->fold.hidden) * (q->w - q->fold.n * BREAK);
+static double narrowest(const PipePen *q) {
+    return shortest(q) / (q->lines.longest - q->fold.hidden) * (q->w - q->fold.n * BREAK);
 }
 /* One schedule: among others it has its name above its rows. */
 static double draw_pipe(PipePen *q, int which, double y) {
     q->p = q->all[which];
     q->tag = which ? arena_printf(q->p.a, "s%d-", which) : "";
-    q->fine = shortest(q) < NARROW_CELL, q->bare = shortest(q) < BARE_CELL;
+    q->fine = narrowest(q) < NARROW_CELL, q->bare = narrowest(q) < BARE_CELL;
+    q->tick = fmax(shortest(q), q->span / BUILD);
     find_numbered(q);
     if (q->n_all > 1) {
         scene_text(q->s, q->x, y + 12,
@@ -963,18 +991,18 @@ static int cells_of(PipePen *q) {
 /* Leaves out what repeats, then the ranks in the middle of many, where cells are too small to be
  * read. */
 static void fold_all(PipePen *q) {
-    if (shortest(q) < LEGIBLE) q->fold = find_fold(q);
-    const double all = shortest(q);
+    if (narrowest(q) < LEGIBLE) q->fold = find_fold(q);
+    const double all = narrowest(q);
     const PipeFold whole = q->fold;
     bool one = q->n_all == 1 && q->all[0].n > MANY,
          high = one && room_of(q) && q->all[0].n * LEAST + OTHERS > room_of(q);
-    for (int ends = 4; one && ends >= 2 && (high || shortest(q) < LEGIBLE); ends -= 2) {
+    for (int ends = 4; one && ends >= 2 && (high || narrowest(q) < LEGIBLE); ends -= 2) {
         q->ends = ends;
         q->fold = (PipeFold){0};
-        if (shortest(q) < LEGIBLE) q->fold = find_fold(q);
+        if (narrowest(q) < LEGIBLE) q->fold = find_fold(q);
         if (high) break;
     }
-    if (q->ends && !high && shortest(q) < WORTH * all) q->ends = 0, q->fold = whole;
+    if (q->ends && !high && narrowest(q) < WORTH * all) q->ends = 0, q->fold = whole;
     if (q->w < 2 * q->fold.n * BREAK) q->fold = (PipeFold){0};
     q->each = cells_of(q) <= MOST_CELLS;
     if (!q->each) q->fold = (PipeFold){0}, q->ends = 0;
@@ -1004,7 +1032,7 @@ static void leave_out(PipePen *q) {
     if (q->p.n <= FEW) return;
     q->ends = ENDS;
     q->fold = (PipeFold){0};
-    if (shortest(q) < LEGIBLE) q->fold = find_fold(q);
+    if (narrowest(q) < LEGIBLE) q->fold = find_fold(q);
     if (q->w < 2 * q->fold.n * BREAK) q->fold = (PipeFold){0};
     q->each = cells_of(q) <= MOST_CELLS;
 }

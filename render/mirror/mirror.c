@@ -329,10 +329,23 @@ static bool shown_above(const Mirror *m, const MirrorStrip *s, const Change *c) 
     return false;
 }
 
+/* Does the move leave the gradient as it lies? Then it is told as little as forward tells of such
+ * (hide_identities, block_read.c), unless it faces what does more. */
+static bool silent(const BlockGraph *g, const Change *c) {
+    if (!c->move || c->move->wrong || c->move->planted || c->step == g->wrong_step) return false;
+    return block_same_shape(g, trace_value(g->t, c->name, c->from),
+                            trace_value(g->t, c->name, c->step));
+}
+
 static void add_change(const Mirror *m, MirrorStrip *s, Change c) {
     int below = c.value ? maker(s, &c) : -1;
     if (below < 0 || shown_above(m, s, &c)) return;
     MirrorRow *r = facing(m->g, s, &c, below);
+    if (!r && silent(m->g, &c)) {
+        MirrorRow *of = below < s->n ? &s->row[below] : NULL;
+        if (of && of->n_silent < MIRROR_FLOW) of->silent[of->n_silent++] = c.move;
+        return;
+    }
     /* what a chain below made of the output of this one has its row there */
     if (!r && below == s->n && s->plain) return;
     if (!r) r = own_row(s, &c, below);
@@ -451,6 +464,8 @@ static bool row_reads(const MirrorRow *r, const char *name, int step) {
     for (int k = 0; k < r->n_back_move; k++)
         if (r->back_move[k]->value_step == step && !strcmp(r->back_move[k]->value, name))
             return true;
+    for (int k = 0; k < r->n_silent; k++)
+        if (r->silent[k]->value_step == step && !strcmp(r->silent[k]->value, name)) return true;
     return false;
 }
 /* The steps of the row that make the gradient `name` for what stands above; returns their number.

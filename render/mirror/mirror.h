@@ -40,6 +40,9 @@ typedef struct {
     unsigned move_rides;
     int n_move, n_back_move;
     const TraceLocalMove *move[MIRROR_FLOW], *back_move[MIRROR_FLOW]; /* forward, backward */
+    int n_silent; /* moves that change nothing one can see of gradients that the row makes, as over
+                     an axis of one rank: they have no row, and what they make is the row's */
+    const TraceLocalMove *silent[MIRROR_FLOW];
     int n_grad;
     ParamGrad grad[MIRROR_MAX];
     int n_in, n_out;

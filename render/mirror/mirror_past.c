@@ -34,6 +34,8 @@ bool mirror_makes_grad(const MirrorRow *r, const char *name, int step) {
         if (r->conj[k]->step == step && !strcmp(r->conj[k]->value, name)) return true;
     for (int k = 0; k < r->n_back_move; k++)
         if (r->back_move[k]->step == step && !strcmp(r->back_move[k]->value, name)) return true;
+    for (int k = 0; k < r->n_silent; k++)
+        if (r->silent[k]->step == step && !strcmp(r->silent[k]->value, name)) return true;
     return false;
 }
 /* Does the row hand the gradient on as it is: an identity, the end of a chain? */

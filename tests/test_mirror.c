@@ -367,13 +367,38 @@ static void nothing_done_has_no_row(void **state) {
     assert_true(hidden > 10);
 }
 
+/* What a strip begins with is not called as a weight that it has: with layers folded the head reads
+ * the output of the last one, and has a weight `output`. */
+static void no_value_is_called_as_a_weight(void **state) {
+    Ground *g = *state;
+    static const char *const folded[] = {"plans/20-llama3-8b-fsdp-tp.yaml",
+                                         "plans/48-llama3.2-1b-pp2-tied.yaml",
+                                         "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml"};
+    int others = 0;
+    for (int i = 0; i < 3; i++) {
+        const Mirror *m = mirror_of(g, plan_trace(g, folded[i]));
+        const Trace *t = m->g->t;
+        for (int k = 0; k < m->n; k++) {
+            if (!m->strip[k].from) continue;
+            const char *name = mirror_value(m->g, m->strip[k].from, false),
+                       *back = mirror_value(m->g, m->strip[k].from, true);
+            others += !strcmp(name, "y of layer 1") && !strcmp(back, "dy of layer 1");
+            for (int q = 0; q < t->n_params; q++)
+                if (t->params[q].module && !strcmp(words_leaf(t->params[q].module), name))
+                    fail_msg("%s: %s begins with a value that is called %s, as a weight", folded[i],
+                             m->strip[k].strip->title, name);
+        }
+    }
+    assert_int_equal(others, 1);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, ground_new, ground_gone)
 static const struct CMUnitTest tests[] = {
     T(terms_are_added_behind),       T(a_line_is_one_layout),
     T(a_collective_takes_its_label), T(dots_stand_behind_labels),
     T(the_last_hop_is_the_last),     T(two_plans_say_what_differs),
     T(namesakes_say_what_they_make), T(sums_leave_above_themselves),
-    T(nothing_done_has_no_row)};
+    T(nothing_done_has_no_row),      T(no_value_is_called_as_a_weight)};
 int main(void) {
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

@@ -109,7 +109,8 @@ bool block_on_rank(const BlockGraph *g, const TraceCompute *c);
 bool block_is_open(const BlockStrip *s);
 /* Names the states of the strips of g, a graph of the forward pass (block_states.c). */
 void block_name_states(BlockGraph *g);
-/* "x", "h", "y" of a value of the stream, "dx" of its gradient; NULL of any other. */
+/* "x", "h", "y" of a value of the stream, "dx" of its gradient, "y of layer 31" of that of a layer
+ * that is not drawn; NULL of any other. */
 const char *block_state(const BlockGraph *g, const char *value);
 /* A value where it stands alone, as words_value says it, states by their names. */
 const char *block_value(const BlockGraph *g, const char *value);

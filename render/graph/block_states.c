@@ -2,6 +2,7 @@
  * out. One name for a value in circles, pills and boxes, of both passes. */
 #include "render/graph/block_graph.h"
 #include "base/text.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* State `index` of `total` + 1. */
@@ -33,12 +34,31 @@ void block_name_states(BlockGraph *g) {
     }
 }
 
+/* The layer of the value that is called as that of the drawn layer but for its number, as the
+ * output of the last layer, which the head reads; -1: it is not so called. */
+static int elsewhere(const BlockGraph *g, const char *drawn, const char *value) {
+    static const char begins[] = "layers.";
+    const size_t n = sizeof begins - 1;
+    if (g->layer < 0 || strncmp(drawn, begins, n) != 0 || strncmp(value, begins, n) != 0) return -1;
+    char *end[2];
+    const long of = strtol(drawn + n, &end[0], 10), is = strtol(value + n, &end[1], 10);
+    return of == g->layer && !strcmp(end[0], end[1]) ? (int)is : -1;
+}
+
 const char *block_state(const BlockGraph *g, const char *value) {
     const Subject s = subject_of(value);
     for (int i = 0; i < g->n_states; i++) {
         if (!strcmp(g->state[i].value, value)) return g->state[i].name;
         if (s.role == OF_GRADIENT && !strcmp(g->state[i].value, s.of))
             return words_gradient(g->arena, g->state[i].name);
+    }
+    for (int i = 0; i < g->n_states; i++) {
+        const bool grad = s.role == OF_GRADIENT;
+        const char *name = g->state[i].name;
+        const int layer = elsewhere(g, g->state[i].value, grad ? s.of : value);
+        if (layer >= 0)
+            return arena_printf(g->arena, "%s of layer %d",
+                                grad ? words_gradient(g->arena, name) : name, layer);
     }
     return NULL;
 }

@@ -309,22 +309,24 @@ static double draw_stream(MirrorPen *p, int first, int n, double y) {
     return plus + below_plus(p) + RADIUS;
 }
 
+/* Above strip i, which does not go on where the one before it ends. */
+static void between_words(MirrorPen *p, int i, double y) {
+    if (p->m->g->n_layers < 2 || p->m->strip[i].plain == p->m->strip[i - 1].plain) return;
+    scene_text(p->s, p->stream + 24, y - 10, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+               "the other layers stand between these");
+}
+
 double mirror_strips(MirrorPen *p, int first, int n, double y) {
     MirrorEnds e = {{0}, {0}, {0}, {0}, false}, above = e;
     for (int i = first; i < first + n;) {
         const MirrorStrip *s = &p->m->strip[i];
         EndKind up = upper_end(p, i, first), low = lower_end(p, i, first + n);
-        if (i > first && up == END_PILL) y += APART;
+        if (i > first && up == END_PILL) between_words(p, i, y += APART);
         if (!s->plain) {
             int k = run_length(p, i, first + n);
             y = draw_stream(p, i, k, y);
             i += k;
             continue;
-        }
-        if (i > first && up == END_PILL && !p->m->strip[i - 1].plain && p->m->g->n_layers > 1) {
-            const char *text = "the other layers stand between these";
-            scene_text(p->s, p->stream + 24, y - 10,
-                       (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, text);
         }
         double rows = y + top_height(p, i, up), end = mirror_rows(p, s, rows, &e);
         if (up == END_PILL) title(p, s, p->stream - 12, y + 16);

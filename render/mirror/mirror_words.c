@@ -41,9 +41,9 @@ static const char *op_words(const MirrorPen *p, const TraceCompute *c, const cha
 
 static const char *value_words(const BlockGraph *g, const char *value, bool back, bool brief) {
     const char *word = block_kept(g, value, brief);
+    if (back && block_state(g, value)) return block_state(g, mirror_grad(g, value));
     /* "d ffn_norm" is the gradient of a weight */
-    if (back && !block_state(g, value) && words_after_norm(g->t, value))
-        return arena_printf(g->arena, "gradient %s", word);
+    if (back && words_after_norm(g->t, value)) return arena_printf(g->arena, "gradient %s", word);
     return back ? words_gradient(g->arena, word) : word;
 }
 const char *mirror_value(const BlockGraph *g, const char *value, bool back) {

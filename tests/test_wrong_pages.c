@@ -382,7 +382,8 @@ static void the_red_is_told(void **state) {
         {"plans/bugs/25-packed-cut-as-one.yaml", "overview", "wrong step or first wrong value"},
         {"plans/bugs/06-reduced-twice.yaml", "overview", "AllReduce, twice"},
         {"plans/bugs/06-reduced-twice.yaml", "block", "AllReduce, twice"},
-        {"plans/bugs/06-reduced-twice.yaml", "shards", "over tp, twice"}};
+        {"plans/bugs/06-reduced-twice.yaml", "shards", "over tp, twice"},
+        {"plans/bugs/25-packed-cut-as-one.yaml", "shards", "224 KiB\nis taken for\n[2·F/tp, D]"}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Arena *a = arena_new();
         Diags *d = diags_new(a);

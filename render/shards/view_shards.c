@@ -88,6 +88,13 @@ typedef struct {
     const char *line[12];
 } Slot;
 
+/* Does the plan say of the weight that it lies as it does not? */
+static bool claimed(const Trace *t, const TraceParam *q) {
+    for (int i = 0; i < t->n_moves; i++)
+        if (text_same(t->moves[i].value, q->rest.name) && words_declares(&t->moves[i])) return true;
+    return false;
+}
+
 /* The words under a matrix; returns the number of lines. */
 static int caption(ShardPen *p, const Slot *slot, double shrunk, const char **line) {
     const TraceParam *q = slot->q;
@@ -113,7 +120,7 @@ static int caption(ShardPen *p, const Slot *slot, double shrunk, const char **li
     const DimCut *uneven = r->uneven ? r : k->uneven ? k : NULL;
     if (uneven) line[n++] = shards_sizes(a, uneven);
     if (q->rest.symbolic && q->compute.symbolic && strcmp(q->rest.symbolic, q->compute.symbolic)) {
-        line[n++] = "computes with";
+        line[n++] = claimed(p->c->t, q) ? "is taken for" : "computes with";
         line[n++] = words_symbol(a, q->compute.symbolic);
     }
     return n;

@@ -1152,6 +1152,14 @@ static void texts_of_two_plans_face(void **state) {
     assert_string_equal(
         facing_text(a, "ring\n    rank 1   9\n    rank 2   8\n", "ring\n    rank 2   7\n"),
         "  ring\nA     rank 1   9\nA     rank 2   8\nB     rank 2   7\n");
+    /* a box stays whole: once where both have it, else one under the other */
+    const char *box = "up\n┌───┐\n│ 0 │\n├───┤\n│ 1 │\n└───┘\n",
+               *wide = "up\n┌───┬───┐\n│ 0 │ 1 │\n└───┴───┘\n";
+    assert_string_equal(facing_text(a, box, box),
+                        "  up\n  ┌───┐\n  │ 0 │\n  ├───┤\n  │ 1 │\n  └───┘\n");
+    assert_string_equal(facing_text(a, box, wide),
+                        "  up\nA ┌───┐\nA │ 0 │\nA ├───┤\nA │ 1 │\nA └───┘\n"
+                        "B ┌───┬───┐\nB │ 0 │ 1 │\nB └───┴───┘\n");
     arena_free(a);
 }
 /* The shards of a ring say whose block each rank has at each turn, as the hops move it. */

@@ -9,10 +9,10 @@ enum { MOST_LINES = 3000 };
 /* ---- lines ---- */
 
 typedef struct {
-    const char *text;
-    int key;      /* bytes of what the line speaks of, its indent before them */
-    bool content; /* has letters or digits: no rule, no blank */
-    bool boxed;   /* a line of a box, which stays with its others */
+    const char *text; /* of a box all its lines */
+    int key;          /* bytes of what the line speaks of, its indent before them */
+    bool content;     /* has letters or digits: no rule, no blank */
+    bool boxed;       /* a box: it faces one that is the same, and no other */
 } Line;
 
 /* What stands before the first gap of two blanks; of a line under another its first word, with its
@@ -38,15 +38,18 @@ static Line *lines_of(Arena *arena, const char *text, int *n) {
         bool boxed = false;
         for (size_t i = 0; i < sizeof side / sizeof *side; i++)
             boxed |= text_before(one, side[i]) > 0;
-        *ARENA_PUSH(arena, line, *n, cap) = (Line){one, key_of(one), content, boxed};
         text += len + (text[len] == '\n');
+        Line *up = *n ? &line[*n - 1] : NULL;
+        if (boxed && up && up->boxed && !strstr(one, "┐"))
+            up->text = arena_printf(arena, "%s\n%s", up->text, one);
+        else *ARENA_PUSH(arena, line, *n, cap) = (Line){one, key_of(one), content, boxed};
     }
     return line;
 }
 /* How much it is worth that two lines face each other; 0: they must not. */
 static int worth(const Line *x, const Line *y) {
     const bool same = !strcmp(x->text, y->text);
-    if (x->boxed || y->boxed) return 0;
+    if (x->boxed || y->boxed) return same ? 4 : 0;
     if (!x->content || !y->content) return same;
     if (same) return 4;
     return x->key == y->key && !strncmp(x->text, y->text, (size_t)x->key) ? 3 : 0;
@@ -55,8 +58,12 @@ static int worth(const Line *x, const Line *y) {
 /* ---- facing ---- */
 
 static void put(Str *out, const char *edge, const char *text) {
-    if (*text) str_addf(out, "%s%s\n", edge, text);
-    else str_add(out, "\n");
+    do {
+        const int n = (int)strcspn(text, "\n");
+        if (n) str_addf(out, "%s%.*s\n", edge, n, text);
+        else str_add(out, "\n");
+        text += n + (text[n] == '\n');
+    } while (*text);
 }
 const char *facing_text(Arena *arena, const char *a, const char *b) {
     int n, m;

@@ -392,13 +392,60 @@ static void no_value_is_called_as_a_weight(void **state) {
     assert_int_equal(others, 1);
 }
 
+/* The collectives that bring weights can be counted: those beside the boxes before, as many as the
+ * line below says are not again for backward. */
+static void fetches_can_be_counted(void **state) {
+    Ground *g = *state;
+    static const struct {
+        const char *file;
+        int least;
+    } row[] = {{"plans/19-llama3-8b-fsdp4.yaml", 9},
+               {"plans/33-qwen3-30b-a3b-ep.yaml", 12},
+               {"plans/bugs/18-fsdp-wrong-shard.yaml", 9},
+               {"plans/20-llama3-8b-fsdp-tp.yaml", 2}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const Mirror *m = mirror_of(g, plan_trace(g, row[i].file));
+        MirrorPen pen = {.c = ARENA_NEW(g->a, ViewCall), .m = m, .s = NULL};
+        *(ViewCall *)(uintptr_t)pen.c = (ViewCall){.t = m->g->t, .d = g->d, .arena = g->a};
+        int drawn = 0, before = 0, again = 0, all = 0, said = 0;
+        for (int k = 0; k < m->n; k++)
+            for (int r = 0; r < m->strip[k].n; r++) {
+                const TraceParam *w[MIRROR_FLOW];
+                const char *name[MIRROR_FLOW];
+                const int n = mirror_states(&pen, &m->strip[k].row[r], w, name);
+                for (int q = 0; q < n; q++)
+                    drawn += mirror_fetches(&pen, &m->strip[k].row[r], w[q]);
+            }
+        for (int q = 0; q < m->g->t->n_collectives; q++) {
+            const TraceCollective *c = &m->g->t->collectives[q];
+            const bool here = c->layer < 0 || c->layer == m->g->layer;
+            if (!trace_param(m->g->t, c->value) || !here) continue;
+            *(c->step < m->first_back ? &before : &again) += 1;
+        }
+        const char *line = mirror_totals(m, 0, m->n, false), *of = strstr(line, "; weights ");
+        assert_non_null(of);
+        assert_non_null(strstr(of, " in "));
+        if (sscanf(strstr(of, " in "), " in %d, %d of them", &all, &said) != 2) {
+            const char *at = strstr(of, " of these "); /* over several axes */
+            assert_non_null(at);
+            while (at[-1] >= '0' && at[-1] <= '9') at--;
+            assert_int_equal(sscanf(at, "%d of these %d again", &said, &all), 2);
+        }
+        assert_int_equal(drawn, before);
+        if (all - said != drawn || said != again)
+            fail_msg("%s: %d drawn, '%s'", row[i].file, drawn, line);
+        assert_true(drawn >= row[i].least);
+    }
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, ground_new, ground_gone)
 static const struct CMUnitTest tests[] = {
     T(terms_are_added_behind),       T(a_line_is_one_layout),
     T(a_collective_takes_its_label), T(dots_stand_behind_labels),
     T(the_last_hop_is_the_last),     T(two_plans_say_what_differs),
     T(namesakes_say_what_they_make), T(sums_leave_above_themselves),
-    T(nothing_done_has_no_row),      T(no_value_is_called_as_a_weight)};
+    T(nothing_done_has_no_row),      T(no_value_is_called_as_a_weight),
+    T(fetches_can_be_counted)};
 int main(void) {
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

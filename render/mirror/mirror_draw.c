@@ -549,18 +549,18 @@ static void draw_side_grads(MirrorPen *p, const MirrorStrip *s, int r, double y)
 
 /* What brings a weight: a small hexagon where it is its own collective, an arrow where it travels
  * with another. */
-static void draw_fetch(MirrorPen *p, const TraceParam *w, double x, double y) {
-    const TraceCollective *c = mirror_fetch(p->m, w, 0);
-    const CollWord *word = c ? coll_word(c->op) : NULL;
-    if (!c || trace_param(p->m->g->t, c->value) != w || !word) {
-        scene_text(p->s, x - 27, y, (TextLook){ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_SECOND},
-                   "→");
+static void draw_fetch(MirrorPen *p, const MirrorRow *r, const TraceParam *w, double x, double y) {
+    const char *word = mirror_fetch_words(p, r, w);
+    const double mid = x - 7 - p->fetch / 2;
+    if (!*word) {
+        scene_text(p->s, mid, y, (TextLook){ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_SECOND}, "→");
         return;
     }
+    const TraceCollective *c = mirror_fetch(p->m, w, 0);
     int before = scene_at(p->s, c->step + 1);
-    Slot slot = {x - 27, y - 14, 40, 20};
-    hexagon(p, slot, word->code, c, "");
-    hexagon_flag(p, slot, word->code, c->step);
+    Slot slot = {mid, y - 14, p->fetch, 20};
+    hexagon(p, slot, word, c, "");
+    hexagon_flag(p, slot, word, c->step);
     scene_at(p->s, before);
 }
 
@@ -588,7 +588,7 @@ static void draw_states(MirrorPen *p, const MirrorRow *r, double y, double pitch
                 scene_text(p->s, p->col[k], ly + pitch,
                            (TextLook){ALIGN_LEFT, MIRROR_SIZE, REGULAR, ROLE_SECOND},
                            words_shape(p->c->arena, l->shape, sh->nd));
-            if (k == 2) draw_fetch(p, w[i], p->col[k], ly);
+            if (k == 2) draw_fetch(p, r, w[i], p->col[k], ly);
             if (k == 3)
                 scene_text(p->s, p->col[k] - 6, ly,
                            (TextLook){ALIGN_RIGHT, MIRROR_SIZE, REGULAR, ROLE_SECOND}, "→");

@@ -32,6 +32,7 @@ typedef struct {
     double lane;                /* from a stream to the outermost lane of what passes rows */
     double weight;              /* column of weights at rest, or -1 */
     double col[4];              /* of it: name, at rest, gathered, freed */
+    double fetch;               /* of what brings them */
 } MirrorPen;
 
 /* Fills the x of everything from the widths of the texts of strips [first, first + n). */
@@ -142,6 +143,10 @@ const char *mirror_grad_shapes(const MirrorPen *p, int first, int n);
 const char *mirror_entry_words(const MirrorPen *p, const MirrorEntry *e, int i);
 /* The two lines behind an entry. */
 const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line);
+/* How many of the row's weights that stand in one line with `like` are brought by a collective of
+ * their own; what stands in its hexagon: "AG ×2", "" where they travel with another. */
+int mirror_fetches(const MirrorPen *p, const MirrorRow *r, const TraceParam *like);
+const char *mirror_fetch_words(const MirrorPen *p, const MirrorRow *r, const TraceParam *like);
 /* Weights of a row that lie at rest in another way; alike ones in one line. Returns their number.
  */
 int mirror_states(const MirrorPen *p, const MirrorRow *r, const TraceParam **out,

@@ -227,6 +227,16 @@ static bool of_loss(const TraceCollective *const *use, int n) {
         if (use[i]->pass == PHASE_LOSS) return true;
     return false;
 }
+/* ", 8 of them again for backward": of what brings weights, over several axes "11 of these 23". */
+static const char *again_words(const Mirror *m, const TraceCollective *const *use, int n,
+                               bool axes) {
+    int again = 0;
+    for (int i = 0; i < n; i++) again += use[i]->step >= m->first_back && collective_times(use[i]);
+    if (!again || m->first_back < 0) return "";
+    return again == n ? ", for backward"
+           : axes     ? arena_printf(m->g->arena, ", %d of these %d again for backward", again, n)
+                      : arena_printf(m->g->arena, ", %d of them again for backward", again);
+}
 const char *mirror_totals(const Mirror *m, int first, int n, bool brief) {
     static const char *const word[OF_COUNT] = {"forward",          "backward",
                                                "weight gradients", "weights",
@@ -253,6 +263,7 @@ const char *mirror_totals(const Mirror *m, int first, int n, bool brief) {
                      words_sent(a, &t[i], said));
             if (t[i].count) said = &t[i];
         }
+        if (of == OF_WEIGHTS && k && !brief) str_add(&s, again_words(m, use, used, k > 1));
     }
     str_add(&s, s.n ? "." : "Nothing is sent.");
     int64_t kept, again;

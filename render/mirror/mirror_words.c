@@ -429,7 +429,7 @@ double mirror_text_width(const MirrorPen *p, const char *text, int weight) {
 static void widen(double *w, double to) { *w = fmax(*w, to); }
 
 typedef struct {
-    double left, right, box, gutter, grad, hex, chain, end, state[3];
+    double left, right, box, gutter, grad, hex, chain, end, fetch, state[3];
 } Widths;
 
 bool mirror_leaves(const MirrorPen *p, const MirrorStrip *s, int r) {
@@ -549,6 +549,31 @@ const char *mirror_state_words(const MirrorPen *p, const TraceParam *w, int whic
     return !mirror_fetch(p->m, w, 0) ? "" : mirror_freed(p->m, w) ? "freed" : "kept";
 }
 
+static bool rest_alike(const TraceParam *a, const TraceParam *b) {
+    return text_same(a->rest.symbolic, b->rest.symbolic) &&
+           text_same(a->compute.symbolic, b->compute.symbolic);
+}
+int mirror_fetches(const MirrorPen *p, const MirrorRow *r, const TraceParam *like) {
+    const Trace *t = p->m->g->t;
+    int n = 0;
+    for (int i = 0; i < r->n_op; i++)
+        for (int k = 0; k < r->op[i].f->n_inputs; k++) {
+            const TraceParam *w = trace_param(t, r->op[i].f->inputs[k]);
+            if (!mirror_moves(w) || !rest_alike(w, like)) continue;
+            const TraceCollective *c = mirror_fetch(p->m, w, 0);
+            n += c && trace_param(t, c->value) == w;
+        }
+    return n;
+}
+
+const char *mirror_fetch_words(const MirrorPen *p, const MirrorRow *r, const TraceParam *like) {
+    const TraceCollective *c = mirror_fetch(p->m, like, 0);
+    const CollWord *word = c ? coll_word(c->op) : NULL;
+    if (!word || trace_param(p->m->g->t, c->value) != like) return "";
+    const int n = mirror_fetches(p, r, like);
+    return n > 1 ? arena_printf(p->c->arena, "%s ×%d", word->code, n) : word->code;
+}
+
 /* Weights of a row that lie at rest in another way; alike ones in one line. Returns their number.
  */
 int mirror_states(const MirrorPen *p, const MirrorRow *r, const TraceParam **out,
@@ -561,9 +586,7 @@ int mirror_states(const MirrorPen *p, const MirrorRow *r, const TraceParam **out
             const TraceParam *w = trace_param(p->m->g->t, r->op[i].f->inputs[k]);
             if (!mirror_moves(w)) continue;
             int j = 0;
-            while (j < n && (!text_same(out[j]->rest.symbolic, w->rest.symbolic) ||
-                             !text_same(out[j]->compute.symbolic, w->compute.symbolic)))
-                j++;
+            while (j < n && !rest_alike(out[j], w)) j++;
             if (j == MIRROR_FLOW) continue;
             if (j == n) out[n] = w, group[n] = "", name[n++] = "";
             const char *word = w->module ? words_weight_next(a, w->module, w, &group[j])
@@ -610,6 +633,7 @@ static void row_widths(const MirrorPen *p, const MirrorRow *r, Widths *w) {
     n = mirror_states(p, r, q, name);
     for (int i = 0; i < n; i++) {
         widen(&w->state[0], mirror_text_width(p, name[i], SEMIBOLD));
+        widen(&w->fetch, mirror_text_width(p, mirror_fetch_words(p, r, q[i]), SEMIBOLD) + 14);
         for (int k = 1; k < 3; k++) {
             const TraceShape *sh = k == 1 ? &q[i]->rest : &q[i]->compute;
             const TraceLocal *l = words_find_local(sh, p->m->g->rank);
@@ -679,10 +703,11 @@ void mirror_columns(MirrorPen *p, double x, int first, int n) {
     p->hex = w.hex;
     p->gap = p->look.narrow ? 18 : 24;
     p->col[0] = x;
+    p->fetch = fmax(40, w.fetch);
     if (w.state[1] > 0) /* room for the heads */
         widen(&w.state[0], 48), widen(&w.state[1], 40), widen(&w.state[2], 52);
     for (int k = 0; k < 3; k++)
-        p->col[k + 1] = p->col[k] + w.state[k] + (k == 1 ? 60 : k ? 26 : 10);
+        p->col[k + 1] = p->col[k] + w.state[k] + (k == 1 ? 20 + p->fetch : k ? 26 : 10);
     if (w.state[1] > 0) p->weight = x;
     p->stream = x + (p->weight >= 0 && p->look.weights ? p->col[3] - x + 66 : 0) + 12;
     p->lane = chain_width(p->m, first, n) + 13;

@@ -433,6 +433,22 @@ static void hold_story(void) {
                             bytes_text(least, arena), bytes_text(most, arena),
                             bytes_text(c->bytes_sent, arena)));
     assert_null(strstr(said, "expected to be"));
+    /* its time is made of neither: of each round of pairs the largest message */
+    const TraceExchange *x = trace_exchange(t, c->step);
+    const int64_t size = groups_size(&c->groups);
+    double sum[8] = {0}, worst = 0;
+    for (int64_t g = 0; g < groups_count(&c->groups) && g < 8; g++) {
+        for (int64_t round = 1; round < size; round++) {
+            double largest = 0;
+            for (int64_t i = 0; i < size; i++)
+                largest = fmax(largest, exchange_pair(x, c, g, i, i ^ round).sent);
+            sum[g] += largest;
+        }
+        worst = fmax(worst, sum[g]);
+    }
+    assert_true(size == 2 || size == 4);
+    says(said, arena_printf(arena, " + %s / ", bytes_text((int64_t)worst * c->row_bytes, arena)));
+    says(said, "; of each step the largest message counts.");
 }
 /* The memory picture says what the rows that it counts as expected come to in the run and at most.
  */

@@ -634,9 +634,12 @@ const char *story_plan(const Story *s) {
     for (int i = 0; i < s->c->t->n_events; i++) {
         const TraceEvent *e = &s->c->t->events[i];
         if (e->step != s->step || !e->formula || !s->coll || story_skipped(s)) continue;
-        bool result = strrchr(e->formula, '=') != NULL;
-        str_addf(&t, " Time, modelled: %s%s.", e->formula,
-                 result ? "" : arena_printf(s->a, " = %s", time_text(e->end - e->start, s->a)));
+        bool result = strrchr(e->formula, '=') != NULL,
+             rows = s->coll->row_bytes > 0 && trace_exchange(s->c->t, s->step);
+        str_addf(&t, " Time, modelled: %s%s%s.", e->formula,
+                 result ? "" : arena_printf(s->a, " = %s", time_text(e->end - e->start, s->a)),
+                 rows && s->ring.kind == RING_EXCHANGE ? "; of each step the largest message counts"
+                                                       : "");
         break;
     }
     if (s->ring.kind == RING_REDUCE && !story_skipped(s))

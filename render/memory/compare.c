@@ -124,7 +124,7 @@ int memory_ways(Arena *a, const Trace *t, const MemClass *m, MemWay out[MEM_WAYS
     const char *over =
         arena_printf(a, "over %s, %lld ranks", words_axis_list(a, t, data), (long long)per);
     const char *cut[MEM_WAYS] = {"everything on every rank", arena_printf(a, "state cut %s", over),
-                                 "and gradients", "and parameters"};
+                                 "and gradients", "and parameters, at rest"};
     for (int way = 0; way < MEM_WAYS; way++) {
         MemClass *c = &out[way].held;
         c->bytes[MEM_ACTS] = live;

@@ -559,6 +559,17 @@ static const struct {
     {"plans/bugs/38-positions-from-zero.yaml", "(planted: local)"},
     {"plans/bugs/39-positions-not-zigzag.yaml", "(planted: contiguous)"},
     {"plans/bugs/44-ranks-fed-different-data.yaml", "Data of input_ids is not"}};
+/* How many heads a rank has is told of the op that works on them, not of what puts their parts
+ * together. */
+static void heads_are_those_of_attention(void **state) {
+    Ground *g = *state;
+    RenderOptions o = options("block");
+    const Trace *t = plan_trace(g, "plans/shape-only/deepseek-v3-2048.yaml", "");
+    const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+    assert_non_null(strstr(text, "concatenate"));
+    assert_null(strstr(text, "concatenate, "));
+    assert_non_null(strstr(text, "causal attention, 32 of 128 heads"));
+}
 /* Under a title that is the rule itself the red line says where it is broken, and not the rule once
  * more. */
 static void rule_is_said_once(void **state) {
@@ -2111,6 +2122,7 @@ static const struct CMUnitTest tests[] = {T(edges_are_records),
                                           T(every_part_is_clean),
                                           T(stories_of_mistakes),
                                           T(wrong_steps_are_shown),
+                                          T(heads_are_those_of_attention),
                                           T(rule_is_said_once),
                                           T(a_label_is_no_step),
                                           T(parts_count_once),

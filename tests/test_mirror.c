@@ -438,6 +438,39 @@ static void fetches_can_be_counted(void **state) {
     }
 }
 
+/* What norms give is called by one rule in a figure: each after its norm, or all "after the norm".
+ */
+static void norms_are_told_alike(void **state) {
+    Ground *g = *state;
+    static const char *const preset[] = {"wide", "column", "slide", "a4"};
+    int brief = 0, named = 0;
+    for (int i = 0; i < N_FILES * 4; i++) {
+        const Trace *t = plan_trace(g, file[i / 4]);
+        RenderOptions o = {.view = "block", .rank = -1, .layer = -1, .preset = preset[i % 4]};
+        Scene *page[VIEW_MAX_PAGES];
+        const int n = render_pages(t, g->d, &o, g->a, page);
+        for (int p = 0; p < n; p++) {
+            const char *as[2] = {NULL, NULL};
+            for (int k = 0; k < page[p]->n_marks; k++) {
+                const Mark *m = &page[p]->marks[k];
+                for (int r = 0; r < m->n_run && m->kind == MARK_TEXT; r++) {
+                    if (m->run[r].weight == SEMIBOLD) continue;
+                    const char *at = strstr(m->run[r].s, "after "), *end = at ? at + 6 : NULL;
+                    if (!at) continue;
+                    while (*end == '_' || (*end >= 'a' && *end <= 'z')) end++;
+                    if (!strncmp(at, "after the norm", 14)) as[0] = m->run[r].s;
+                    else if (end - at > 10 && !strncmp(end - 5, "_norm", 5)) as[1] = m->run[r].s;
+                }
+            }
+            brief += as[0] != NULL, named += as[1] != NULL;
+            if (as[0] && as[1])
+                fail_msg("%s %s, page %d: '%s' and '%s'", file[i / 4], preset[i % 4], p + 1, as[0],
+                         as[1]);
+        }
+    }
+    assert_true(brief > 5 && named > 5);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, ground_new, ground_gone)
 static const struct CMUnitTest tests[] = {
     T(terms_are_added_behind),       T(a_line_is_one_layout),
@@ -445,7 +478,7 @@ static const struct CMUnitTest tests[] = {
     T(the_last_hop_is_the_last),     T(two_plans_say_what_differs),
     T(namesakes_say_what_they_make), T(sums_leave_above_themselves),
     T(nothing_done_has_no_row),      T(no_value_is_called_as_a_weight),
-    T(fetches_can_be_counted)};
+    T(fetches_can_be_counted),       T(norms_are_told_alike)};
 int main(void) {
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

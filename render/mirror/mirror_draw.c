@@ -433,10 +433,10 @@ static void draw_sides(MirrorPen *p, const MirrorStrip *s, int r, double y, cons
         const double mid = y + (past ? h / 4 : p->look.row / 2);
         Str names = str_new(p->c->arena);
         for (int i = 0; i < n; i++) {
-            const char *name = mirror_value(p->m->g, v[i]->shape.name, false);
+            const char *name = mirror_told(p, v[i]->shape.name, false);
             bool said = false; /* parts of one value have one name */
             for (int k = 0; k < i; k++)
-                said |= !strcmp(name, mirror_value(p->m->g, v[k]->shape.name, false));
+                said |= !strcmp(name, mirror_told(p, v[k]->shape.name, false));
             if (!said) str_addf(&names, "%s%s", i ? ", " : "", name);
         }
         Pt pt[2] = {{box - 22, mid}, {box, mid}};

@@ -10,6 +10,7 @@ typedef struct {
     double tap, plus, next;      /* dot to first box, last box to plus, plus to the next dot */
     double fork;                 /* room for a line that leaves sideways */
     double apart;                /* between what a label says of values that lie unlike */
+    double saved;                /* the most that the words of what is kept take in the gutter */
     bool narrow;                 /* words in the gutter cut to bytes */
     bool terse;                  /* collectives do not say which values they move */
     bool inlined;                /* numbers on the line of the symbols */
@@ -27,6 +28,7 @@ typedef struct {
     const WrongList *wrong;
     double box, stream, forward, backward, back_stream; /* width of a box; streams and centres */
     bool grads;                                         /* are there any to stand beside? */
+    bool brief; /* what norms give is told without their names, everywhere: "after the norm" */
     double grad, grad_w, right; /* column of weight gradients; right edge of all */
     double hex, gap;            /* of their reductions */
     double lane;                /* from a stream to the outermost lane of what passes rows */
@@ -118,6 +120,9 @@ typedef struct MirrorLabel {
 /* A value in the words of the figure, "q", "h", "after ffn_norm"; `back`: its gradient, "dq", "dh",
  * "gradient after ffn_norm". */
 const char *mirror_value(const BlockGraph *g, const char *value, bool back);
+/* The same beside lines, where the figure's norms are told without their names "after the norm";
+ * pills have the whole name. */
+const char *mirror_told(const MirrorPen *p, const char *value, bool back);
 /* Of what flows under row r of a strip (-1: into it), forward or `back`. */
 MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool back);
 /* "Σ tp pending" of a label with such a sum; the words in the pill of a collective, "tp {0,1}". */

@@ -10,12 +10,12 @@
 #include <math.h>
 #include <string.h>
 
-static const MirrorLook wide = {30, 24,    29,    14,    20,    38,   36,  20,
-                                5,  false, false, false, false, true, true};
-static const MirrorLook column = {28, 22,   27,    14,    20,    36,    36,   20,
-                                  5,  true, false, false, false, false, false};
-static const MirrorLook slide = {25, 20,    27,    14,   18,    31,    18,   13,
-                                 0,  false, false, true, false, false, false};
+static const MirrorLook wide = {30, 24,  29,    14,    20,    38,    36,   20,
+                                5,  166, false, false, false, false, true, true};
+static const MirrorLook column = {28, 22,  27,   14,    20,    36,    36,    20,
+                                  5,  160, true, false, false, false, false, false};
+static const MirrorLook slide = {25, 20,  27,    14,    18,   31,    18,    13,
+                                 0,  160, false, false, true, false, false, false};
 
 static bool is_op(const TraceCollective *c, const char *op) { return c->op && !strcmp(c->op, op); }
 
@@ -302,6 +302,7 @@ static MirrorPen pen_new(const ViewCall *c, const Mirror *m, PresetKind preset) 
     MirrorPen p = {.c = c, .m = m, .s = figure_new(c, "block", preset), .look = wide};
     if (preset == PRESET_COLUMN) p.look = column;
     if (preset == PRESET_SLIDE) p.look = slide;
+    if (preset == PRESET_A4) p.look.saved = slide.saved; /* what is wider has smaller letters */
     return p;
 }
 

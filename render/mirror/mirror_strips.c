@@ -223,9 +223,8 @@ static void chain_top(MirrorPen *p, int i, ChainTop top, const MirrorEnds *e,
 /* Where the last part of a divided strip ends: what becomes of it on the stream. */
 static void stream_words(MirrorPen *p, const MirrorStrip *s, double y, bool passes) {
     if (!s->sum) return;
-    const BlockGraph *g = p->m->g;
     for (int back = 0; back < 1 + passes; back++) {
-        const char *sum = mirror_value(g, s->sum, back), *to = mirror_value(g, s->added, false),
+        const char *sum = mirror_told(p, s->sum, back), *to = mirror_told(p, s->added, false),
                    *text = back ? arena_printf(p->c->arena, "the same as %s", sum)
                                 : arena_printf(p->c->arena, "+ %s gives %s", to, sum);
         double x = back ? p->backward : p->forward,

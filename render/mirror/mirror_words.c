@@ -50,6 +50,10 @@ const char *mirror_value(const BlockGraph *g, const char *value, bool back) {
     return value_words(g, value, back, false);
 }
 
+const char *mirror_told(const MirrorPen *p, const char *value, bool back) {
+    return value_words(p->m->g, value, back, p->brief);
+}
+
 /* "AllGather k, v": several that move different values; "AllReduce ×3": several of one value. */
 static const char *coll_words(const MirrorPen *p, const TraceCollective *const *c, int n) {
     Arena *a = p->c->arena;
@@ -176,7 +180,7 @@ const char *mirror_side_words(const MirrorPen *p, const TraceValue *v, bool back
     Arena *a = p->c->arena;
     const TraceLocal *l = words_find_local(&v->shape, p->m->g->rank);
     if (line) return words_symbol(a, v->shape.symbolic);
-    return arena_printf(a, "%s  %s", mirror_value(p->m->g, forward_name(v), back),
+    return arena_printf(a, "%s  %s", mirror_told(p, forward_name(v), back),
                         l ? words_shape(a, l->shape, v->shape.nd) : "");
 }
 
@@ -185,7 +189,7 @@ const char *mirror_side_grad_words(const MirrorPen *p, const MirrorStrip *s,
     const char *names = "";
     if (n == 1 && s->piece) return mirror_side_words(p, v[0], true, line);
     for (int i = 0; i < n && !line; i++)
-        names = join(p->c->arena, names, ", ", mirror_value(p->m->g, forward_name(v[i]), true));
+        names = join(p->c->arena, names, ", ", mirror_told(p, forward_name(v[i]), true));
     return names;
 }
 
@@ -194,15 +198,13 @@ const char *mirror_past_words(const MirrorPen *p, const MirrorStrip *s, int r, b
     for (int i = 0; i < s->n_past[back]; i++) {
         const MirrorRead *q = &s->past[back][i];
         if (q->to == r && !q->sum)
-            names = join(p->c->arena, names, ", ",
-                         value_words(p->m->g, forward_name(q->v), back, true));
+            names = join(p->c->arena, names, ", ", mirror_told(p, forward_name(q->v), back));
     }
     const bool boxed = !back && s->row[r].kind == ROW_OPS; /* by mirror_sides, with their shapes */
     for (int i = 0; i < s->in[back].n && !boxed; i++) {
         const MirrorRead *q = &s->in[back].read[i];
         if (q->to == r && !q->sum)
-            names = join(p->c->arena, names, ", ",
-                         value_words(p->m->g, forward_name(q->v), back, true));
+            names = join(p->c->arena, names, ", ", mirror_told(p, forward_name(q->v), back));
     }
     return names;
 }
@@ -211,8 +213,7 @@ const char *mirror_term_words(const MirrorPen *p, const MirrorStrip *s, int r) {
     for (int i = 0; i < s->in[1].n; i++) {
         const MirrorRead *q = &s->in[1].read[i];
         if (q->to == r && q->sum)
-            names = join(p->c->arena, names, ", ",
-                         value_words(p->m->g, forward_name(q->v), true, true));
+            names = join(p->c->arena, names, ", ", mirror_told(p, forward_name(q->v), true));
     }
     return names;
 }
@@ -221,8 +222,7 @@ const char *mirror_out_words(const MirrorPen *p, const MirrorStrip *s, int r, bo
     for (int i = 0; i < s->out[back].n; i++) {
         const MirrorRead *q = &s->out[back].read[i];
         if (q->from == r)
-            names = join(p->c->arena, names, ", ",
-                         value_words(p->m->g, forward_name(q->v), back, true));
+            names = join(p->c->arena, names, ", ", mirror_told(p, forward_name(q->v), back));
     }
     return names;
 }
@@ -284,8 +284,7 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
         const char *axes = words_pending(&v[i]->shape, &l.max);
         if (axes) {
             l.pending = words_axis_list(g->arena, g->t, axes), l.axes = axes, partial++;
-            l.summed =
-                join(g->arena, l.summed, ", ", value_words(g, forward_name(v[i]), back, true));
+            l.summed = join(g->arena, l.summed, ", ", mirror_told(p, forward_name(v[i]), back));
         }
         if (done[i]) continue;
         names[groups] = "";
@@ -301,8 +300,7 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
             l.tip[groups] = arena_printf(g->arena, "%s%s%s, step %d", l.tip[groups],
                                          *l.tip[groups] ? "\n" : "", v[k]->shape.name, v[k]->step);
             names[groups] =
-                join(g->arena, names[groups], ", ",
-                     value_words(g, forward_name(v[k]), back, p->look.narrow || p->look.inlined));
+                join(g->arena, names[groups], ", ", mirror_told(p, forward_name(v[k]), back));
         }
         l.num[groups++] = p->look.bare ? "" : number_words(p, v[i], alike);
     }
@@ -353,7 +351,7 @@ const char *mirror_saved_words(const MirrorPen *p, const MirrorRow *r, bool rest
     int64_t bytes = 0, again = 0;
     const char *names = "";
     for (int i = 0; i < n; i++) {
-        const char *word = block_kept(p->m->g, v[i]->shape.name, brief);
+        const char *word = block_kept(p->m->g, v[i]->shape.name, p->brief);
         bytes += local_bytes(p, &v[i]->shape);
         again += mirror_again(p->m, v[i]);
         names = join(a, names, ", ", word);
@@ -596,6 +594,23 @@ int mirror_states(const MirrorPen *p, const MirrorRow *r, const TraceParam **out
     return n;
 }
 
+/* Has the gutter no room for what is kept with the name of the norm that gives it? Then none of
+ * the figure is told by its name. */
+static bool norms_too_long(MirrorPen *p, int first, int n) {
+    bool longer = false;
+    for (int i = first; i < first + n; i++)
+        for (int r = 0; r < 2 * p->m->strip[i].n; r++) {
+            double w[2];
+            for (int brief = 0; brief < 2; brief++) {
+                p->brief = brief;
+                w[brief] = mirror_text_width(
+                    p, mirror_saved_words(p, &p->m->strip[i].row[r / 2], r % 2, true), REGULAR);
+            }
+            longer |= w[0] > p->look.saved && w[1] < w[0];
+        }
+    return longer;
+}
+
 static void row_widths(const MirrorPen *p, const MirrorRow *r, Widths *w) {
     for (int back = 0; back < 2; back++)
         for (int rest = 0; rest < 2; rest++)
@@ -611,7 +626,7 @@ static void row_widths(const MirrorPen *p, const MirrorRow *r, Widths *w) {
     if (c) widen(&w->gutter, pill_width(p->s, mirror_pill(p, c)) + 30);
     for (int rest = 0; rest < 2; rest++) {
         const char *text = mirror_saved_words(p, r, rest, false);
-        if (text && mirror_text_width(p, text, REGULAR) > 160)
+        if (text && mirror_text_width(p, text, REGULAR) > p->look.saved)
             text = mirror_saved_words(p, r, rest, true);
         widen(&w->gutter,
               fmin(210, mirror_text_width(p, text, REGULAR) + (p->look.narrow ? 40 : 48)));
@@ -691,6 +706,7 @@ static void side_widths(const MirrorPen *p, const MirrorStrip *s, Widths *w) {
 }
 
 void mirror_columns(MirrorPen *p, double x, int first, int n) {
+    p->brief = p->look.narrow || p->look.inlined || norms_too_long(p, first, n);
     Widths w = {.box = p->look.narrow ? 112 : 150, .gutter = p->look.narrow ? 80 : 130, .grad = 60};
     for (int i = first; i < first + n; i++)
         for (int r = 0; r < p->m->strip[i].n; r++) row_widths(p, &p->m->strip[i].row[r], &w);

@@ -319,6 +319,27 @@ static void test_classes_meet(void **state) {
     adds_up(t, 4);
     arena_free(a);
 }
+/* Nobody waits for another and all end at once: the busiest computes most, whoever comes first. */
+static void test_busiest_computes_most(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Trace *t = mesh_trace(a, 2, 4);
+    t->n_classes = 2;
+    t->classes = ARENA_ARRAY(a, RankSet, 2);
+    t->classes[0] = rankset_range(a, 0, 4, 1);
+    t->classes[1] = rankset_range(a, 4, 4, 1);
+    collective(t, 0, "all_reduce", "dp", dp_of_2, 0, -1);
+    compute(t, 1, 1.75, 0, -1); /* beside the collective */
+    t->computes[0].ranks = t->classes[0];
+    compute(t, 1, 4.75, 0, -1);
+    t->computes[1].ranks = t->classes[1];
+    cost_simulate(t, &toy);
+    assert_true(event(t, 0, 0)->end == event(t, 0, 4)->end);
+    assert_true(event(t, 1, 4)->end < event(t, 0, 4)->end);
+    bool busiest;
+    assert_true(rankset_has(trace_slowest(t, &busiest), 4) && busiest);
+    arena_free(a);
+}
 /* Random programs of two classes: compute, exposed and waiting are the whole time, whatever the
  * steps are; what is sent while the rank computes is hidden, the rest of it beside what is exposed.
  */
@@ -776,6 +797,7 @@ int main(void) {
         cmocka_unit_test(test_group_of_one),
         cmocka_unit_test(test_dtype_and_nothing),
         cmocka_unit_test(test_classes_meet),
+        cmocka_unit_test(test_busiest_computes_most),
         cmocka_unit_test(test_random_programs),
         cmocka_unit_test(test_files_are_built_in),
         cmocka_unit_test(test_unknown_hardware),

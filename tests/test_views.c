@@ -912,6 +912,20 @@ static void wrong_values_are_followed(void **state) {
         assert_int_equal(m.row[i].worst_state == ERR_AFTER, n++ > 0);
     }
     assert_int_equal(reached, 1);
+    /* an update that never came: the next training step reads it, and the mistake is made again */
+    r = run_file(a, "plans/bugs/72-an-update-not-broadcast.yaml", &run);
+    assert_true(errors_map(a, r.t, &m));
+    for (int i = n = 0; i < m.n; i++) {
+        const ErrRow *row = &m.row[i];
+        n += row->planted && row->worst_state == (row->round ? ERR_ALSO : ERR_FIRST);
+        if (!row->planted && (row->worst_state == ERR_ALSO || row->worst_state == ERR_FIRST))
+            fail_msg("%s of training step %d is called a wrong step", row->name, (int)row->round);
+        if (row->round && row->step == 27) { /* rank 0's is the stale one */
+            assert_int_equal(row->state[m.column[0]], ERR_AFTER);
+            assert_int_equal(row->state[m.column[1]], ERR_LATER);
+        }
+    }
+    assert_int_equal(n, 2);
     arena_free(a);
 }
 

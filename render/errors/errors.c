@@ -71,9 +71,10 @@ static void add_check(ErrMap *m, ErrRow *r, const TraceCheck *k, const Follow *f
     bool fail = text_same(k->verdict, "FAIL");
     bool first =
         k == m->check || r->worst_state == ERR_FIRST; /* one value, by bits and by its bound */
-    ErrState s = fail                                     ? (first                      ? ERR_FIRST
-                                                             : f && !follow_anywhere(f) ? ERR_ALSO
-                                                                                        : ERR_LATER)
+    bool own = r->planted || (f && !follow_anywhere(f)); /* whatever it reads: a mistake made again */
+    ErrState s = fail                                     ? (first ? ERR_FIRST
+                                                             : own ? ERR_ALSO
+                                                                   : ERR_LATER)
                  : text_same(k->verdict, "SUSPECT")       ? ERR_SUSPECT
                  : k->max_abs == 0 && k->projections <= 0 ? ERR_EQUAL
                                                           : ERR_ROUNDED;

@@ -14,7 +14,7 @@ typedef enum {
     ERR_AFTER,   /* a right step whose inputs are wrong */
     ERR_SUSPECT, /* within the bound, above what is likely */
     ERR_FIRST,   /* the first wrong value */
-    ERR_ALSO,    /* wrong, and not the first: nothing wrong was read */
+    ERR_ALSO,    /* wrong, and not the first: nothing wrong was read, or planted as well */
     ERR_LATER,   /* wrong, and something wrong was read */
     ERR_STATES
 } ErrState;

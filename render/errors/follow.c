@@ -149,19 +149,17 @@ static void follow_step(Follow *f, int s) {
     for (int64_t r = 0; r < f->wide; r++) f->out[s * f->wide + r] |= in[r];
 }
 
-/* What the optimizer makes of a parameter or of its state, "w.next": the next training step starts
- * from it. */
+/* What the optimizer makes of a parameter or of its state, "w.next", and what is then sent of it:
+ * the next training step starts from it. */
 static void update_sources(Follow *f) {
-    for (int i = 0; i < f->t->n_computes; i++) {
-        const TraceCompute *c = &f->t->computes[i];
-        if (!c->output || !text_before(c->output, ".next") || c->step < 0) continue;
-        const uint8_t *on = f->out + c->step * f->wide;
+    for (int i = 0; i < f->t->n_values; i++) {
+        const TraceValue *v = &f->t->values[i];
+        const size_t n = v->shape.name ? text_before(v->shape.name, ".next") : 0;
+        if (!n || v->step < 0 || v->step >= f->n) continue;
+        const uint8_t *on = f->out + v->step * f->wide;
         if (!memchr(on, 1, (size_t)f->wide)) continue;
-        for (int k = 0; k < c->n_inputs; k++) {
-            if (c->input_step && c->input_step[k] >= 0) continue; /* a gradient */
-            uint8_t *to = source_flags(f, c->inputs[k], true);
-            for (int64_t r = 0; r < f->wide; r++) to[r] |= on[r];
-        }
+        uint8_t *to = source_flags(f, arena_printf(f->a, "%.*s", (int)n, v->shape.name), true);
+        for (int64_t r = 0; r < f->wide; r++) to[r] |= on[r];
     }
 }
 /* The program runs again, for the next micro-batch or training step. */

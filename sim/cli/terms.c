@@ -367,7 +367,8 @@ const Term cli_terms[] = {
      "collectives stay. `--full` undoes it."},
     {"busiest", TERM_WORD, "fullest",
      "the rank that a figure speaks of first: of times that which waits least of those that end "
-     "last, of rows that which gets most; fullest: that which holds most bytes."},
+     "last, and of several computes longest; of rows that which gets most; fullest: that which "
+     "holds most bytes."},
     {"FLOP", TERM_WORD, "FLOPs FLOP/s",
      "one addition or multiplication of two numbers: a product of [m, k] and [k, n] is 2 m k n of "
      "them. FLOP/s: how many in a second."},

@@ -101,11 +101,11 @@ TraceTimes trace_times(const TraceEvent *const *e, int n, double from, double to
 /* Of the first rank of a class, at whose index its sums stand. */
 typedef struct {
     const RankSet *ranks; /* NULL: of no class */
-    double end, waits;
+    double end, waits, computes;
 } ClassEnd;
 static ClassEnd *class_ends(const Trace *t) {
     ClassEnd *c = base_malloc(base_mul((size_t)t->ranks + 1, sizeof *c));
-    for (int64_t r = 0; r < t->ranks; r++) c[r] = (ClassEnd){NULL, 0, 0};
+    for (int64_t r = 0; r < t->ranks; r++) c[r] = (ClassEnd){NULL, 0, 0, 0};
     for (int i = 0; i < t->n_events; i++) {
         const TraceEvent *e = &t->events[i];
         int64_t r = e->ranks.n ? rankset_first(&e->ranks) : 0;
@@ -113,21 +113,28 @@ static ClassEnd *class_ends(const Trace *t) {
         c[r].ranks = &e->ranks;
         c[r].end = fmax(c[r].end, e->end);
         c[r].waits += e->wait_exposed;
+        if (trace_is_compute(e)) c[r].computes += e->end - e->start;
     }
     return c;
 }
+/* Has x more to do than y: does it wait less for others, or as little and compute longer? */
+static bool is_busier(const ClassEnd *x, const ClassEnd *y) {
+    const double one = 1e-9 * fmax(x->end, y->end);
+    if (fabs(x->waits - y->waits) > one) return x->waits < y->waits;
+    return x->computes > y->computes + one;
+}
 const RankSet *trace_slowest(const Trace *t, bool *busiest) {
     ClassEnd *c = class_ends(t);
-    const ClassEnd *best = NULL, *least = NULL;
+    const ClassEnd *best = NULL;
     for (const ClassEnd *x = c; x < c + t->ranks; x++) {
         if (!x->ranks) continue;
-        if (!best) best = least = x;
-        double one = 1e-9 * fmax(x->end, best->end);
-        bool later = x->end > best->end + one, as_late = x->end >= best->end - one;
-        if (later || (as_late && x->waits < best->waits - one)) best = x;
-        if (x->waits < least->waits) least = x;
+        if (!best) best = x;
+        const double one = 1e-9 * fmax(x->end, best->end);
+        if (x->end > best->end + one || (x->end >= best->end - one && is_busier(x, best))) best = x;
     }
-    *busiest = best && best->waits <= least->waits + 1e-9 * best->end;
+    *busiest = best;
+    for (const ClassEnd *x = c; best && x < c + t->ranks; x++)
+        if (x->ranks && is_busier(x, best)) *busiest = false;
     const RankSet *ranks = best ? best->ranks : NULL;
     free(c);
     return ranks;

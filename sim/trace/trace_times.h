@@ -27,7 +27,8 @@ void trace_hidden(const TraceEvent *const *e, int n, double *hidden, double *bes
 /* Of a whole trace, on one rank: from 0 to the end of its last event. */
 TraceTimes trace_times_of(const Trace *t, int64_t rank);
 /* The class of ranks that a step's time is told of: of those that are the last to end, the one that
- * waits for others least. `busiest`: no other waits less. NULL without events. */
+ * waits for others least, of several the one that computes longest. `busiest`: so of all ranks.
+ * NULL without events. */
 const RankSet *trace_slowest(const Trace *t, bool *busiest);
 /* How long is sent in all, as it stands behind a sum of which `exposed` is a part's text: where
  * nothing is hidden or beside it is that part, in the same digits. */

@@ -1347,6 +1347,22 @@ static void test_diff(void **state) {
     assert_non_null(strstr(file_read(arena, diags_new(arena), svg, 1 << 24, (Loc){0}, &size),
                            " differences. B's step takes 450 µs, A's 549 µs. B against A, of a "
                            "rank: "));
+    /* as exactly as both differ; of a pipeline by its schedule, which is not the whole step */
+    static const char *const pair[][3] = {
+        {"plans/04-llama3-8b-tp4.yaml", "plans/05-llama3-8b-tp4-sp.yaml",
+         "B's step takes 110.51 µs, A's 110.84 µs. B"},
+        {"plans/45-llama3-8b-pp4-1f1b.yaml", "plans/52-llama3-8b-pp4-dualpipe.yaml",
+         "B's schedule takes 1.56 ms, A's 2.17 ms; what is done once a step is extra. B"},
+        {"plans/18-llama3-8b-backward.yaml", "plans/45-llama3-8b-pp4-1f1b.yaml",
+         "B's schedule takes 2.17 ms, what is done once a step is extra, A's step 549 µs. B"},
+        {"plans/45-llama3-8b-pp4-1f1b.yaml", "plans/18-llama3-8b-backward.yaml",
+         "B's step takes 549 µs, A's schedule 2.17 ms, what is done once a step is extra. B"}};
+    for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
+        expect_code(RUN("diff", pair[i][0], pair[i][1], "--view", "timeline", "-o", svg), 1, NULL,
+                    NULL);
+        const char *text = file_read(arena, diags_new(arena), svg, 1 << 24, (Loc){0}, &size);
+        if (!strstr(text, pair[i][2])) fail_msg("%s: no '%s'", pair[i][0], pair[i][2]);
+    }
     /* mistakes that are planted in an op, an input and a parameter */
     static const char *const faults[] = {"at: act1, scale: 2", "at: input, do: reseed",
                                          "at: net1.weight, offset: 1"};

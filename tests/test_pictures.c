@@ -614,6 +614,7 @@ static void timelines_face_each_other(void **state) {
     } row[] = {{"plans/18-llama3-8b-backward.yaml", "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
                 6, true},
                {"plans/41-llama3-8b-ring4-zigzag.yaml", "plans/42-llama3-8b-usp.yaml", 4, true},
+               {"plans/07-llama3-8b-cp4.yaml", "plans/08-llama3-8b-cp4-zigzag.yaml", 2, false},
                {"plans/45-llama3-8b-pp4-1f1b.yaml", "plans/46-llama3-8b-pp2-zb-v.yaml", 8, false}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Arena *a = arena_new();

@@ -742,15 +742,16 @@ static void grow_lanes(const Shown *v, TimePen *p, TimeLook *look, int from, int
 }
 /* ---- two plans ---- */
 
-/* Where lines begin on a page, and how high each is. */
+/* Where a page begins under its head, where its lines do, and how high each is. */
 typedef struct {
-    double y, *high;
+    double top, y, *high;
 } Column;
 static Column column_of(const Shown *v) {
     TimePen p;
     TimeLook look;
-    Column x = {begin_page(v, NULL, &p, &look), ARENA_ARRAY(v->c->arena, double, v->n_items + 1)};
-    if (v->t->step) x.y = draw_schedule(v, &p, x.y, 0);
+    const double top = begin_page(v, NULL, &p, &look);
+    Column x = {top, top, ARENA_ARRAY(v->c->arena, double, v->n_items + 1)};
+    if (v->t->step) x.y = draw_schedule(v, &p, top, 0);
     for (int i = 0; i < v->n_items; i++) {
         set_scale(v, &p, i, 0, v->n_items);
         x.high[i] = lay_line(&p, &v->item[i], 0).height;
@@ -776,7 +777,8 @@ static const double *facing_places(const Shown *v) {
                                 : down > right ? down
                                                : right;
         }
-    double *at = ARENA_ARRAY(a, double, n + 1), y = fmax(x.y, z.y);
+    /* heads of other lengths are levelled when both pages are there (scene_level) */
+    double *at = ARENA_ARRAY(a, double, n + 1), y = x.top + fmax(x.y - x.top, z.y - z.top);
     for (int i = 0, k = 0; i < n || k < m;) {
         const bool same = i < n && k < m && !strcmp(v->item[i].l->title, u->item[k].l->title);
         const bool own =

@@ -52,7 +52,7 @@ typedef struct {
     int off;            /* rows that are off end to end because of something wrong that was read */
     int also;           /* rows that are wrong and read nothing wrong, but for the first */
     bool ends;          /* the run: nothing was computed after the first wrong value */
-    int again;          /* of `also`: the first wrong value in other micro-batches and steps */
+    int again;          /* of `also`: the first wrong value, in other rounds of the program */
     int parts;          /* micro-batches of a training step */
     int64_t per_column; /* ranks in a column; 0: a column is a class of ranks */
     int *column;        /* per rank */

@@ -398,14 +398,24 @@ static void draw_columns(ErrPen *p, int map, double y) {
                                    : "ranks of a class");
 }
 
-/* "3 wrong steps": those of the darkest ink, which read nothing wrong, as the title counts them;
- * one that is wrong in several micro-batches is one. In w. */
+/* What the one mistake is made in again and again, "micro-batches", and how many of them there are;
+ * NULL: it is made once, or others are made beside it. */
+static const char *made_again(const ErrMap *m, int64_t *of) {
+    const int64_t rounds = m->row[m->n - 1].round + 1;
+    const bool batches = rounds <= m->parts;
+    if (!m->again || m->again != m->also || !(batches || m->parts == 1)) return NULL;
+    *of = batches ? m->parts : rounds;
+    return batches ? "micro-batches" : "training steps";
+}
+/* "3 wrong steps": those of the darkest ink, as the title counts them; one that is wrong in several
+ * micro-batches or training steps is one. In w. */
 static const char *wrong_steps(ErrPen *p, const ErrMap *m, double w) {
-    const bool one = m->again && m->again == m->also && m->row[m->n - 1].round < m->parts;
-    const int n = one ? 1 : 1 + m->also;
+    int64_t of;
+    const char *in = made_again(m, &of);
+    const int n = in ? 1 : 1 + m->also;
     const char *steps = arena_printf(p->a, "%d wrong step%s", n, n == 1 ? "" : "s");
-    if (!one) return steps;
-    const char *all = arena_printf(p->a, "%s in %d micro-batches", steps, m->again + 1);
+    if (!in) return steps;
+    const char *all = arena_printf(p->a, "%s in %d %s", steps, m->again + 1, in);
     return scene_width(p->s, 12.5, SEMIBOLD, all) <= w ? all : steps;
 }
 /* What stands over each of two maps: whose it is, and how it came out. */
@@ -906,9 +916,11 @@ static const char *headline(ErrPen *p) {
                             m->equal + m->rounded + m->suspect, (long long)m->t->ranks,
                             m->t->ranks == 1 ? "" : "s");
     const char *first = words_wrong_value(p->a, m->t, m->check->value, *p->layer);
-    if (m->far && m->also && m->also == m->again && m->row[m->n - 1].round < m->parts)
-        return arena_printf(p->a, "The first wrong value %s, in %d of %d micro-batches%s", first,
-                            m->again + 1, m->parts,
+    int64_t of;
+    const char *in = m->far ? made_again(m, &of) : NULL;
+    if (in)
+        return arena_printf(p->a, "The first wrong value %s, in %d of %lld %s%s", first,
+                            m->again + 1, (long long)of, in,
                             m->off ? arena_printf(p->a, ", and %d later %s wrong because of it",
                                                   m->off, m->off == 1 ? "one is" : "ones are")
                                    : "");

@@ -232,8 +232,9 @@ static void what_has_no_steps_says_so(void **state) {
 static bool tells(const char *kind, const char *words) {
     if (!strcmp(kind, "shapes")) return strstr(words, "[") != NULL;
     if (!strcmp(kind, "bytes")) return strstr(words, "KiB") || strstr(words, "MiB");
-    for (const CollWord *w = coll_table(); w->op; w++)
-        if (strstr(words, w->name)) return true;
+    for (const CollWord *w = coll_table(); w->op; w++) /* "AG AllGather" explains a short form */
+        for (const char *p = words; (p = strstr(p, w->name)); p++)
+            if (p - words < 3 || strncmp(p - 3, w->code, 2) || p[-1] != ' ') return true;
     return false;
 }
 static const char *words_on(Arena *a, const Scene *s) {
@@ -344,6 +345,7 @@ static void the_key_is_true(void **state) {
     o.quiz = "collectives";
     assert_int_equal(render_pages(t, diags_new(a), &o, a, page), 2);
     says(words_on(a, page[1]), "AG AllGather");
+    says(words_on(a, page[0]), "AG AllGather, RS ReduceScatter"); /* as words, not as answers */
     o = view("block");
     o.part = "mlp";
     o.quiz = "shapes";

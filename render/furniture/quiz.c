@@ -42,6 +42,15 @@ static size_t collective_at(const char *all, const char *p) {
     }
     return 0;
 }
+/* "AG AllGather": a list of what short forms stand for tells nothing of the figure. */
+static size_t explained_at(const char *all, const char *p) {
+    for (const CollWord *w = coll_table(); w->op; w++) {
+        const size_t n = word_at(all, p, w->code);
+        const size_t k = n && p[n] == ' ' ? word_at(all, p + n + 1, w->name) : 0;
+        if (k) return n + 1 + k;
+    }
+    return 0;
+}
 static const struct {
     const char *name, *title;
     size_t (*at)(const char *all, const char *p);
@@ -116,7 +125,9 @@ static void find_blanks(Quiz *q, const Scene *s, int page) {
         if (m->kind != MARK_TEXT) continue;
         const char *all = text_of(q->a, m);
         for (const char *p = all; *p; p++) {
-            size_t n = q->at(all, p);
+            const size_t list = around(s, m->group) ? explained_at(all, p) : 0;
+            size_t n = list ? 0 : q->at(all, p);
+            if (list) p += list - 1;
             if (!n) continue;
             size_t from = (size_t)(p - all);
             *ARENA_PUSH(q->a, q->blank, q->n, q->cap) =

@@ -638,6 +638,22 @@ static void timelines_face_each_other(void **state) {
         for (int k = 0; k < s->n_marks; k++)
             unlike |= s->marks[k].kind == MARK_TEXT && s->marks[k].n_run &&
                       !strcmp(s->marks[k].run[0].s, "not so in the other plan");
+        double from[2] = {INFINITY, INFINITY}, to[2] = {0}; /* of the schedules' cells */
+        for (int k = 0; k < s->n_marks && x.t->n_actions && y.t->n_actions; k++) {
+            const Mark *m = &s->marks[k];
+            const Group *g = m->group >= 0 ? &s->groups[m->group] : NULL;
+            const int of = g && g->id && !strncmp(g->id, "second-", 7);
+            if (!g || !g->id || m->kind != MARK_RECT || strncmp(g->id + 7 * of, "action-", 7))
+                continue;
+            from[of] = fmin(from[of], m->x), to[of] = fmax(to[of], m->x + m->w);
+        }
+        if (to[0] > 0) {
+            double end[2] = {0};
+            for (int k = 0; k < x.t->n_actions; k++) end[0] = fmax(end[0], x.t->actions[k].end);
+            for (int k = 0; k < y.t->n_actions; k++) end[1] = fmax(end[1], y.t->actions[k].end);
+            if (fabs((to[0] - from[0]) / end[0] / ((to[1] - from[1]) / end[1]) - 1) > 0.01)
+                fail_msg("%s: schedules of two scales", row[i].a);
+        } else if (x.t->n_actions && y.t->n_actions) fail_msg("%s: no cells", row[i].a);
         if (facing < row[i].least || unlike != row[i].unlike)
             fail_msg("%s: %d lines face each other, unlike %d", row[i].a, facing, unlike);
         arena_free(a);

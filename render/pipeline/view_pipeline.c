@@ -1057,10 +1057,19 @@ static void break_lines(PipePen *q) {
     }
     q->lines = one, q->w = w;
 }
+/* Beside another plan's schedule the shorter one is as much narrower. */
+static void at_one_scale(PipePen *q) {
+    const Trace *other = q->c->peer ? q->c->peer->t : NULL;
+    double most = q->span;
+    for (int i = 0; other && i < other->n_actions; i++)
+        if (isfinite(other->actions[i].end)) most = fmax(most, other->actions[i].end);
+    if (most > 0) q->w *= q->span / most;
+}
 double pipe_strip(const ViewCall *c, Scene *s, double y, double room) {
     enum { LOW = 21, HIGH = 110, LEGEND = 64 };
     PipePen q = {.s = s, .cell = CELL, .step = STEP, .gap = GAP, .each = true, .strip = true};
     if (!begin(&q, c)) return y;
+    at_one_scale(&q);
     leave_out(&q);
     q.g = (PipePage){0, 1, true, false};
     bool two = q.cell > CELL;

@@ -469,17 +469,23 @@ static void read_hidden(Timeline *t, Arena *a) {
     for (int i = 0; i < t->n_events; i++)
         t->event[i].hidden = hidden[i], t->event[i].beside = beside[i];
 }
-static Timeline read_class(const ViewCall *c, int64_t rank, RankSet ranks, int kernels) {
+/* `by`: of the call's trace. */
+static Timeline read_class(const ViewCall *c, const TimeIndex *by, int64_t rank, RankSet ranks,
+                           int kernels) {
     const Trace *tr = c->t;
     Timeline t = {.trace = tr, .ranks = ranks, .how = "modelled"};
-    t.event = ARENA_ARRAY(c->arena, TimeEvent, tr->n_events + 1);
-    const TimeIndex by = time_index(tr, c->arena);
+    int n = 0, *own = base_malloc(base_mul((size_t)tr->n_events + 1, sizeof *own));
     for (int i = 0; i < tr->n_events; i++) {
         const TraceEvent *e = &tr->events[i];
         if (e->ranks.n && !rankset_has(&e->ranks, rank)) continue;
-        if (!isfinite(e->start) || !isfinite(e->end) || e->end < e->start) continue;
-        t.event[t.n_events++] = read_event(&by, c->arena, e);
+        if (isfinite(e->start) && isfinite(e->end) && e->end >= e->start) own[n++] = i;
     }
+    t.event = ARENA_ARRAY(c->arena, TimeEvent, n + 1); /* far fewer than those of all classes */
+    while (t.n_events < n) {
+        t.event[t.n_events] = read_event(by, c->arena, &tr->events[own[t.n_events]]);
+        t.n_events++;
+    }
+    free(own);
     qsort(t.event, (size_t)t.n_events, sizeof *t.event, by_start);
     read_hidden(&t, c->arena);
     read_lanes(c, &t, rank);
@@ -531,10 +537,12 @@ static int read_both(const ViewCall *c, int64_t focus, Timeline *out, int kernel
     }
     RankSet *part;
     int parts = c->t->n_events ? trace_parts(c->t, c->arena, &part) : 0;
+    const TimeIndex by = time_index(c->t, c->arena);
     for (int i = 0; i < parts && !n; i++)
-        if (rankset_has(&part[i], focus)) out[n++] = read_class(c, focus, part[i], kernels);
+        if (rankset_has(&part[i], focus)) out[n++] = read_class(c, &by, focus, part[i], kernels);
     own.t = timeline_measured(c->t, c->arena, focus);
-    out[n] = read_class(&own, focus, rankset_range(c->arena, focus, 1, 1), kernels);
+    const TimeIndex took = time_index(own.t, c->arena);
+    out[n] = read_class(&own, &took, focus, rankset_range(c->arena, focus, 1, 1), kernels);
     out[n++].how = "measured";
     return n;
 }
@@ -565,11 +573,12 @@ int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, TimeFo
     bool busiest;
     const RankSet *slowest = trace_slowest(t, &busiest);
     Timeline *all = ARENA_ARRAY(c->arena, Timeline, classes + 1);
+    const TimeIndex by = time_index(t, c->arena);
     for (int k = 0; k < classes; k++) {
         bool own = rankset_has(&part[k], focus);
         bool told = c->o->rank >= 0 ? own : slowest && rankset_same(&part[k], slowest);
         if (part[k].n == 0) continue;
-        Timeline x = read_class(c, own ? focus : rankset_first(&part[k]), part[k], kernels);
+        Timeline x = read_class(c, &by, own ? focus : rankset_first(&part[k]), part[k], kernels);
         int like = 0;
         while (like < n && !same_times(&all[like], &x)) like++;
         if (x.n_events == 0) continue;

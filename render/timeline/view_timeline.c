@@ -538,7 +538,7 @@ static int times_wide(const Shown *v, const TimeItem *item, double longest) {
             events = n > events ? n : events;
             own = fmax(own, x->l->end - x->l->start);
         }
-    const double widest = longest * fmin(1, events * NAME / looks[PRESET_WIDE].axis_w);
+    const double widest = longest * fmin(1, events * NAME / looks[v->preset].axis_w);
     for (size_t i = 0; i < sizeof round / sizeof *round && own > 0; i++)
         if (own * round[i] <= widest) return round[i];
     return 1;

@@ -471,6 +471,34 @@ static void norms_are_told_alike(void **state) {
     assert_true(brief > 5 && named > 5);
 }
 
+/* What is kept is named, or counted where names have no room, and never cut off; a value without
+ * dims is one number beside its box, too. */
+static void kept_values_are_not_cut_off(void **state) {
+    Ground *g = *state;
+    static const char *const wrong[] = {"plans/bugs/80-load-balance-of-each-rank-alone.yaml",
+                                        "plans/bugs/82-balance-loss-times-tp.yaml"};
+    int kept = 0, ones = 0;
+    for (int f = 0; f < N_FILES + 2; f++) {
+        const Trace *t = plan_trace(g, f < N_FILES ? file[f] : wrong[f - N_FILES]);
+        RenderOptions o = {.view = "block", .rank = -1, .layer = -1};
+        Scene *page[VIEW_MAX_PAGES];
+        assert_true(render_pages(t, g->d, &o, g->a, page) > 0);
+        for (int i = 0; i < page[0]->n_marks; i++) {
+            const Mark *m = &page[0]->marks[i];
+            if (m->kind != MARK_TEXT || !m->n_run || m->group < 0) continue;
+            const char *what = page[0]->groups[m->group].what, *word = m->run[0].s;
+            if (!strcmp(what, "saved")) {
+                kept++;
+                if (strstr(word, "…")) fail_msg("plan %d: %s", f, word);
+            }
+            if (strcmp(what, "input") != 0) continue;
+            ones += !strcmp(word, "one number");
+            if (strstr(word, "[]")) fail_msg("plan %d: %s", f, word);
+        }
+    }
+    assert_true(kept > 50 && ones > 0);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, ground_new, ground_gone)
 static const struct CMUnitTest tests[] = {
     T(terms_are_added_behind),       T(a_line_is_one_layout),
@@ -478,7 +506,8 @@ static const struct CMUnitTest tests[] = {
     T(the_last_hop_is_the_last),     T(two_plans_say_what_differs),
     T(namesakes_say_what_they_make), T(sums_leave_above_themselves),
     T(nothing_done_has_no_row),      T(no_value_is_called_as_a_weight),
-    T(fetches_can_be_counted),       T(norms_are_told_alike)};
+    T(fetches_can_be_counted),       T(norms_are_told_alike),
+    T(kept_values_are_not_cut_off)};
 int main(void) {
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

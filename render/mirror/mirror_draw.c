@@ -293,13 +293,12 @@ static void lone_pill(MirrorPen *p, const MirrorRow *r, double y) {
 
 /* The grey arrow of what is kept for backward. */
 static void draw_saved(MirrorPen *p, const MirrorRow *r, bool rest, double y, int to) {
-    const char *text = mirror_saved_words(p, r, rest, false);
     double x0 = p->forward + p->box / 2 + 3, x1 = p->backward - p->box / 2, room = x1 - x0 - 40;
+    const char *text = mirror_saved_words(p, r, rest, room);
     if (!text || to < 0) return;
-    if (mirror_text_width(p, text, REGULAR) > room) text = mirror_saved_words(p, r, rest, true);
     text = scene_fit(p->s, text, room + 12, MIRROR_SIZE, REGULAR);
     double w = mirror_text_width(p, text, REGULAR), mid = (x0 + x1) / 2 - 2;
-    scene_begin(p->s, "saved", "saved", mirror_saved_words(p, r, rest, false));
+    scene_begin(p->s, "saved", "saved", mirror_saved_words(p, r, rest, INFINITY));
     scene_segment(p->s, (Pt){x0, y}, (Pt){mid - w / 2 - 5, y}, ROLE_TICK, 1.2);
     Pt pt[2] = {{mid + w / 2 + 5, y}, {x1, y}};
     scene_text(p->s, mid, y + 4.3, (TextLook){ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_SECOND},

@@ -128,8 +128,9 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
 /* "Σ tp pending" of a label with such a sum; the words in the pill of a collective, "tp {0,1}". */
 const char *mirror_pending(const MirrorPen *p, const MirrorLabel *l);
 const char *mirror_pill(const MirrorPen *p, const TraceCollective *c);
-/* "q, k, v  32 MiB": what a row keeps; NULL if nothing. */
-const char *mirror_saved_words(const MirrorPen *p, const MirrorRow *r, bool rest, bool brief);
+/* "q, k, v  32 MiB": what a row keeps, in as many names as `room` has width for (INFINITY: all);
+ * NULL if nothing. */
+const char *mirror_saved_words(const MirrorPen *p, const MirrorRow *r, bool rest, double room);
 /* Weight gradients of a row that end alike, as one entry. */
 typedef struct {
     const ParamGrad *first;

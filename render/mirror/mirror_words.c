@@ -179,9 +179,10 @@ static const char *forward_name(const TraceValue *v) {
 const char *mirror_side_words(const MirrorPen *p, const TraceValue *v, bool back, int line) {
     Arena *a = p->c->arena;
     const TraceLocal *l = words_find_local(&v->shape, p->m->g->rank);
+    const char *name = mirror_told(p, forward_name(v), back);
+    if (!v->shape.nd) return line ? "one number" : name;
     if (line) return words_symbol(a, v->shape.symbolic);
-    return arena_printf(a, "%s  %s", mirror_told(p, forward_name(v), back),
-                        l ? words_shape(a, l->shape, v->shape.nd) : "");
+    return arena_printf(a, "%s  %s", name, l ? words_shape(a, l->shape, v->shape.nd) : "");
 }
 
 const char *mirror_side_grad_words(const MirrorPen *p, const MirrorStrip *s,
@@ -343,8 +344,9 @@ static int64_t local_bytes(const MirrorPen *p, const TraceShape *sh) {
     return l ? l->bytes : 0;
 }
 
-/* "q, k, v  32 MiB": what a row keeps; NULL if nothing. */
-const char *mirror_saved_words(const MirrorPen *p, const MirrorRow *r, bool rest, bool brief) {
+/* How what is kept is called: by all names; more than two as "3 values"; two so, too. */
+enum { NAMES_FULL, NAMES_BRIEF, NAMES_COUNTED };
+static const char *saved_words(const MirrorPen *p, const MirrorRow *r, bool rest, int how) {
     Arena *a = p->c->arena;
     const TraceValue *v[MIRROR_MAX];
     int n = mirror_saved(p->m, r, rest, v, MIRROR_MAX);
@@ -358,9 +360,16 @@ const char *mirror_saved_words(const MirrorPen *p, const MirrorRow *r, bool rest
     }
     if (n == 0) return NULL;
     if (p->look.narrow) return bytes_text(bytes, a);
-    if (brief && n > 2) names = arena_printf(a, "%d values", n);
+    if ((how == NAMES_BRIEF && n > 2) || (how == NAMES_COUNTED && n > 1))
+        names = arena_printf(a, "%d values", n);
     if (again == n) return arena_printf(a, "%s  again", names);
     return arena_printf(a, "%s  %s", names, bytes_text(bytes, a));
+}
+const char *mirror_saved_words(const MirrorPen *p, const MirrorRow *r, bool rest, double room) {
+    const char *text = saved_words(p, r, rest, NAMES_FULL);
+    for (int k = NAMES_BRIEF; text && k <= NAMES_COUNTED; k++)
+        if (mirror_text_width(p, text, REGULAR) > room) text = saved_words(p, r, rest, k);
+    return text;
 }
 
 int mirror_entries(const MirrorPen *p, const MirrorRow *r, MirrorEntry *out) {
@@ -604,7 +613,7 @@ static bool norms_too_long(MirrorPen *p, int first, int n) {
             for (int brief = 0; brief < 2; brief++) {
                 p->brief = brief;
                 w[brief] = mirror_text_width(
-                    p, mirror_saved_words(p, &p->m->strip[i].row[r / 2], r % 2, true), REGULAR);
+                    p, saved_words(p, &p->m->strip[i].row[r / 2], r % 2, NAMES_BRIEF), REGULAR);
             }
             longer |= w[0] > p->look.saved && w[1] < w[0];
         }
@@ -625,9 +634,7 @@ static void row_widths(const MirrorPen *p, const MirrorRow *r, Widths *w) {
     const TraceCollective *c = r->n_coll ? r->coll[0] : r->n_conj ? r->conj[0] : NULL;
     if (c) widen(&w->gutter, pill_width(p->s, mirror_pill(p, c)) + 30);
     for (int rest = 0; rest < 2; rest++) {
-        const char *text = mirror_saved_words(p, r, rest, false);
-        if (text && mirror_text_width(p, text, REGULAR) > p->look.saved)
-            text = mirror_saved_words(p, r, rest, true);
+        const char *text = mirror_saved_words(p, r, rest, p->look.saved);
         widen(&w->gutter,
               fmin(210, mirror_text_width(p, text, REGULAR) + (p->look.narrow ? 40 : 48)));
     }

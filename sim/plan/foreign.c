@@ -95,7 +95,7 @@ const char *read_bare_key(Arena *a, const char *key) {
     "write `data: {batch: 2, sequence: 64}`; torchtitan's own file is read as it is: `shardproof " \
     "check train.toml`"
 #define AGAIN "write `recompute: block`"
-#define PARTS "write `data: {microbatches: %s}`"
+#define PARTS "write `data: {microbatches: %ld}`"
 /* Theirs without marks between the letters; what is written here. */
 static const struct {
     const char *theirs, *here;
@@ -146,14 +146,22 @@ static const struct {
 /* Outermost first, as frameworks number their ranks. */
 static const char *const order[] = {"pp", "dp", "dp_replicate", "dp_shard", "cp", "tp"};
 
-/* The axis that a key such as tensor_model_parallel_size gives the size of, and that size; NULL. */
+/* The number, in decimal digits, from 1 to what a mesh can have; else, for "auto" too, `other`. */
+static long number_or(const Yaml *y, long other) {
+    enum { MOST = 1 << 20 };
+    const size_t digits = strspn(y->s, "0123456789");
+    if (!digits || y->s[digits]) return other;
+    const long n = strtol(y->s, NULL, 10); /* what is too large for it is LONG_MAX */
+    return n >= 1 && n <= MOST ? n : other;
+}
+/* The axis that a key such as tensor_model_parallel_size gives the size of, and that size, 2 where
+ * no mesh can have what it says; NULL. */
 static const char *sized_axis(Arena *a, const YamlPair *pair, long *size) {
-    char *name = arena_strdup(a, pair->key), *end;
+    char *name = arena_strdup(a, pair->key);
     for (char *c = name; *c; c++)
         if (*c == '-') *c = '_';
     if (pair->value->kind != YAML_SCALAR) return NULL;
-    *size = strtol(pair->value->s, &end, 10);
-    if (end == pair->value->s || *end || *size < 1) return NULL;
+    *size = number_or(pair->value, 2);
     return plan_axis_of_size(a, name);
 }
 /* The size that an unread key of the map, or of a mapping in it, gives the axis; 0: none does. */
@@ -213,6 +221,7 @@ const char *plan_foreign_key(PlanReader *r, const Yaml *map, const YamlPair *pai
             return strcmp(settings[i].here, PARTS)
                        ? settings[i].here
                        : arena_printf(r->a, PARTS,
-                                      pair->value->kind == YAML_SCALAR ? pair->value->s : "4");
+                                      pair->value->kind == YAML_SCALAR ? number_or(pair->value, 4)
+                                                                       : 4);
     return NULL;
 }

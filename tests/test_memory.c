@@ -605,6 +605,32 @@ static void test_cause(void **state) {
         arena_free(a);
     }
 }
+/* A plan that fits with fewer threads is offered them, as many as do; and it then fits. */
+static void test_offer_of_threads(void **state) {
+    (void)state;
+    static const char name[] = "plans/07-llama3-8b-cp4.yaml";
+    PlanSet sets[] = {{"data.sequence", "1024"}, {"model.shrink", "64"}};
+    const int64_t limit = (int64_t)64 << 20;
+    for (int threads = 64; threads;) {
+        Arena *a = arena_new();
+        size_t n;
+        char *text = child_read(a, name, &n);
+        assert_non_null(text);
+        PipelineOptions o = {.execute = true, .threads = threads, .memory_limit = limit};
+        PipelineReport rep;
+        Diags *d = diags_new(a);
+        pipeline_run(a, d, (PlanText){name, text, n, sets, 2}, &o, &rep);
+        const Diag *e = NULL;
+        for (int k = 0; k < d->n; k++)
+            if (!strcmp(d->item[k].code, "E0701")) e = &d->item[k];
+        assert_true((threads == 64) == (e != NULL));
+        const char *offer = e ? strstr(e->hint, "use fewer threads (--threads ") : NULL;
+        assert_true(!e || offer);
+        threads = offer ? atoi(strstr(offer, "--threads ") + 10) : 0;
+        assert_true(!offer || (threads >= 1 && threads < 64));
+        arena_free(a);
+    }
+}
 /* Where no width is small enough nothing is promised; nor where widths are none to divide. */
 static void test_no_offer(void **state) {
     (void)state;
@@ -637,6 +663,7 @@ int main(void) {
                                        cmocka_unit_test(test_offer_of_time),
                                        cmocka_unit_test(test_long_runs_are_asked_for),
                                        cmocka_unit_test(test_cause),
+                                       cmocka_unit_test(test_offer_of_threads),
                                        cmocka_unit_test(test_no_offer)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Which `shrink` a plan would fit with: tried with sizes only, for a number that is offered must
  * do. Refuses to guess: what was not lowered and walked is not named. */
 #include "drive/run.h"
+#include "kernel/pool.h"
 
 static int64_t built_layers(const Run *r) {
     return r->model->dims.last_layer - r->model->dims.first_layer;
@@ -39,11 +40,10 @@ static int64_t few_layers(const Run *r) {
     return least < built_layers(r) ? least : 0;
 }
 /* What another plan needs. False if it cannot be lowered, or needs more than `room` bytes. */
-static bool need_of(const Run *run, Plan *plan, int64_t room, RunNeed *need) {
+static bool need_under(const PipelineOptions *o, Plan *plan, int64_t room, RunNeed *need) {
     Arena *tmp = arena_new();
     PipelineReport rep = {0};
-    Run r = {
-        .arena = tmp, .d = diags_new(tmp), .o = run->o, .rep = &rep, .plan = plan, .follow = room};
+    Run r = {.arena = tmp, .d = diags_new(tmp), .o = o, .rep = &rep, .plan = plan, .follow = room};
     *need = (RunNeed){0};
     bool known = run_front(&r) && run_lower(&r);
     if (known) {
@@ -55,12 +55,29 @@ static bool need_of(const Run *run, Plan *plan, int64_t room, RunNeed *need) {
     arena_free(tmp);
     return known;
 }
+static bool need_of(const Run *run, Plan *plan, int64_t room, RunNeed *need) {
+    return need_under(run->o, plan, room, need);
+}
 /* The same with the plan's widths divided by n, and with so many of its layers (0: all). */
 static bool need_with(const Run *run, int64_t n, int64_t layers, int64_t room, RunNeed *need) {
     Plan plan = *run->plan;
     plan.shrink = n;
     if (layers) plan.layers_last = plan.layers_first + (int)layers;
     return need_of(run, &plan, room, need);
+}
+static bool fits_with(const Run *r, int threads, int64_t room, RunNeed *need) {
+    PipelineOptions o = *r->o;
+    Plan plan = *r->plan;
+    o.threads = threads;
+    return need_under(&o, &plan, room, need) && dry_within(need->memory.peak, room);
+}
+int fit_threads(const Run *r, int64_t room, int64_t stack, RunNeed *need) {
+    const int all = pool_would(r->o->threads);
+    /* one first: where that does not fit nothing does */
+    if (all < 2 || r->o->ranks || !worth_trying(r) || !fits_with(r, 1, room, need)) return 0;
+    for (int n = all / 2; n > 1; n /= 2)
+        if (fits_with(r, n, room - stack * (n - 1), need)) return n;
+    return fits_with(r, 1, room, need);
 }
 Loc fit_cause(const Run *r, bool time) {
     const Plan *p = r->plan;

@@ -118,15 +118,27 @@ static const char *need_text(const MemoryNeed *need, Arena *a) {
                         "for the comparison%s)",
                         peak, bytes_text(need->unsharded, a), bytes_text(rest, a), beside);
 }
-static bool refuse_memory(Run *r, const MemoryNeed *need, const MemoryRoom *room) {
+/* What threads hold beside the values is theirs: with fewer of them the same plan may fit. NULL: it
+ * does not. `room`: also with the stacks of the others. */
+static const char *threads_text(const Run *r, const MemoryRoom *room) {
+    RunNeed need;
+    const int n = fit_threads(r, room->bytes, room->stacks, &need);
+    return n ? arena_printf(r->arena, "use fewer threads (--threads %d needs about %s)", n,
+                            bytes_text(need.memory.peak, r->arena))
+             : NULL;
+}
+/* `whole`: the room before anything of it goes to the stacks of threads. */
+static bool refuse_memory(Run *r, const MemoryNeed *need, const MemoryRoom *room,
+                          const MemoryRoom *whole) {
     const Plan *p = r->plan;
     bool mlp = r->model->dims.mlp, steps = run_iterations(r) > 1 && need->records > need->peak / 2;
     const char *wider = plan_executes_in(p) != DT_F64 ? ""
                         : p->execute < 0              ? "`dtype: f32`, "
                                                       : "`execute: f32`, ";
     const char *rest = "shapes, params, comms and draw need none of it";
-    const char *hint;
-    if (steps) hint = "use fewer `optimizer.steps`: the checks of every step are kept";
+    const char *hint = threads_text(r, whole);
+    if (hint) hint = arena_printf(r->arena, "%s, or a smaller plan; %s", hint, rest);
+    else if (steps) hint = "use fewer `optimizer.steps`: the checks of every step are kept";
     else if (mlp) hint = arena_printf(r->arena, "use smaller sizes or fewer rows; %s", rest);
     else hint = arena_printf(r->arena, "%s; %s", smaller_text(r, room->bytes, wider), rest);
     diag_error(r->d, "E0701", steps ? p->optimizer.steps_loc : fit_cause(r, false), hint,
@@ -196,14 +208,15 @@ bool limits_fit(Run *r) {
                   dtype_text(in), dtype_text(r->plan->dtype), dtype_text(r->plan->dtype));
     dry_estimate(r);
     if (r->o->ranks && !ranks_first(r->o->ranks)) return true;
-    MemoryRoom room = memory_room(r->arena);
+    MemoryRoom whole = memory_room(r->arena);
+    if (r->o->memory_limit) whole = (MemoryRoom){r->o->memory_limit, "the limit that was set", 0};
+    MemoryRoom room = whole;
     room.bytes -= room.stacks * (pool_would(r->o->threads) - 1);
     if (room.bytes < 0) room.bytes = 0;
-    if (r->o->memory_limit) room = (MemoryRoom){r->o->memory_limit, "the limit that was set", 0};
     bool in_time = ends(r, room.bytes);
     r->rep->predicted_bytes = r->need.memory.peak;
     r->rep->predicted_device = r->need.memory.device;
     bool on_device = fits_on_device(r);
     if (dry_within(r->need.memory.peak, room.bytes)) return in_time && on_device;
-    return refuse_memory(r, &r->need.memory, &room);
+    return refuse_memory(r, &r->need.memory, &room, &whole);
 }

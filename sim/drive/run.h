@@ -104,6 +104,10 @@ typedef struct {
  * or the plan's layers and ranks are too many for that, the same with as few layers as it can have,
  * and from the plan's own `shrink` on. */
 Fit fit_shrink(const Run *r, int64_t room, double hours);
+/* The most threads, of those that halve the run's, with which it fits into `room` bytes, of which
+ * each thread above the first takes `stack`; what it then needs goes into *need. 0: none do, or
+ * nobody knows, or it has one thread. */
+int fit_threads(const Run *r, int64_t room, int64_t stack, RunNeed *need);
 /* Which key makes a run that is refused so large, in time or in memory: of the sizes of the data
  * that make up more than half of it, the largest; else the model. Each is lowered and walked with
  * an eighth of it, if the program and its ranks are not too many for that. */

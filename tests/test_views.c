@@ -418,6 +418,18 @@ static void timeline_of_shared_experts(void **state) {
     arena_free(a);
 }
 
+/* One is folded, two are. */
+static void timeline_says_how_many_are_folded(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = run_file(a, "plans/56-gpt-oss-20b-tp2-ep2.yaml", &(PipelineOptions){0});
+    assert_non_null(r.t);
+    cost_simulate(r.t, hardware_find(a, r.d, "h100-sxm", NULL, (Loc){0}));
+    RenderOptions o = options("timeline");
+    says(picture(a, r.t, &o, FORMAT_SVG), "1 more like it is folded");
+    arena_free(a);
+}
+
 /* Of a pipeline as well: what the loss makes of gradients stands in lines of backward, on the rank
  * whose last stage is the model's first as on the one whose first stage is. */
 static void loss_of_a_pipeline(void **state) {
@@ -1848,6 +1860,7 @@ int main(void) {
         cmocka_unit_test(title_names_the_values),
         cmocka_unit_test(timeline_of_the_loss),
         cmocka_unit_test(timeline_of_shared_experts),
+        cmocka_unit_test(timeline_says_how_many_are_folded),
         cmocka_unit_test(loss_of_a_pipeline),
         cmocka_unit_test(memory_is_the_records),
         cmocka_unit_test(memory_of_a_pipeline),

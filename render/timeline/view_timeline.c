@@ -473,9 +473,10 @@ static double draw_line(TimePen *p, const TimeItem *item, double y, double longe
     scene_begin(p->s, "line", arena_printf(p->c->arena, "line-%s", l->title), NULL);
     double w = scene_text(p->s, left, y + 15, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, l->title);
     double x = left + w + 12, beside = p->s->w - presets[PRESET_COLUMN].margin - x;
-    const char *about = line_words(p, t, l, item->who, "more like it are folded");
+    const char *about = line_words(
+        p, t, l, item->who, l->same == 1 ? "more like it is folded" : "more like it are folded");
     if (scene_width(p->s, 13, REGULAR, about) > beside)
-        about = line_words(p, t, l, item->who, "are folded");
+        about = line_words(p, t, l, item->who, l->same == 1 ? "is folded" : "are folded");
     scene_text(p->s, x, y + 15, (TextLook){ALIGN_LEFT, 13, REGULAR, ROLE_SECOND},
                scene_fit(p->s, about, beside, 13, REGULAR));
     draw_waits(p, v);

@@ -326,8 +326,9 @@ const DiagCode diag_codes[] = {
     /* ---- E07xx: limits ---- */
     {"E0701", 5, "the memory limit was reached",
      "The run would need more memory than there is; it is told before anything is allocated. A "
-     "larger `shrink`, fewer layers, f32 instead of f64, or a shape-only command (shapes, params, "
-     "comms, draw) needs less.",
+     "larger `shrink`, fewer layers, f32 instead of f64, fewer `--threads`, or a shape-only "
+     "command "
+     "(shapes, params, comms, draw) needs less.",
      "make the model smaller with `shrink`, or look at it with `shapes`, `comms` and `params`, "
      "which execute nothing"},
     {"E0702", 5, "a file is too large",

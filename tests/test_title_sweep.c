@@ -370,6 +370,25 @@ static void sent_over(const Page *p, char **m) {
     }
     is_bytes(p, m[2], s.bytes);
 }
+/* "8 of them again for backward", over several axes "11 of these 23": gathers of weights that come
+ * after the first gradient is made, and all of them. */
+static void gathered_again(const Page *p, char **m) {
+    const Scope scope = {.all = !p->o.part, .part = p->o.part};
+    int64_t again = 0, all = 0;
+    int first = -1;
+    for (int i = 0; i < p->t->n_computes; i++) {
+        const TraceCompute *c = &p->t->computes[i];
+        if (subject_is_gradient(c->makes) && (first < 0 || c->step < first)) first = c->step;
+    }
+    if (p->pages > 1 || (p->o.part && has_units(p))) return; /* as of what is sent */
+    for (int i = 0; i < p->t->n_collectives; i++) {
+        const TraceCollective *c = &p->t->collectives[i];
+        if (kind_of(p, c) != WEIGHTS || c->skipped || !record_member(c, p->rank)) continue;
+        if (in_scope(p, scope, c)) all++, again += c->step > first;
+    }
+    is_count(p, m[1], again);
+    if (*m[3]) is_count(p, m[3], all);
+}
 /* "backward pp nothing": where messages only come. */
 static void sends_nothing(const Page *p, char **m) {
     bool one = p->t->pass == PASS_FORWARD;
@@ -1183,6 +1202,7 @@ static const Phrase phrases[] = {
      named},
     {"block", "Kept for backward: @ in all", kept},
     {"block", "Made again in backward: @", made_again},
+    {"block", ", # of (them|these #) again for backward", gathered_again},
     {"block", "([A-Z][A-Za-z]+) ×#", side_by_side},
     {"block", "slice ×#", slices},
     {"block", "([A-Z][A-Za-z]+) ((d )?[^ ,]+(, (d )?[^ ,]+)+) ×#", of_values},

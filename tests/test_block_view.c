@@ -1332,10 +1332,10 @@ static void block_of_a_stage(void **state) {
         assert_int_equal(times_said(text, "|Receive|"), from + to);
         /* each message has its shape at the rank's side, the gradient that comes as well */
         assert_int_equal(times_said(text, "[1, 16, 128]   8 KiB|"), to ? 16 : 18);
-        assert_non_null(
-            strstr(text, arena_printf(g->a, "|Sent by rank %lld: forward pp %s; backward ",
-                                      (long long)o.rank, to ? "8 KiB in 1 message" : "nothing")));
-        assert_non_null(strstr(text, !from ? "; backward pp nothing."
+        assert_non_null(strstr(
+            text, arena_printf(g->a, "|Sent by rank %lld: forward %s; backward ", (long long)o.rank,
+                               to ? "pp 8 KiB in 1 message" : "nothing over pp")));
+        assert_non_null(strstr(text, !from ? "; backward nothing over pp."
                                      : to  ? "; backward pp 8 KiB in 1."
                                            : "; backward pp 8 KiB in 1 message."));
     }

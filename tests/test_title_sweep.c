@@ -389,7 +389,7 @@ static void gathered_again(const Page *p, char **m) {
     is_count(p, m[1], again);
     if (*m[3]) is_count(p, m[3], all);
 }
-/* "backward pp nothing": where messages only come. */
+/* "backward nothing over pp": where messages only come. */
 static void sends_nothing(const Page *p, char **m) {
     bool one = p->t->pass == PASS_FORWARD;
     RecordSum s = over_axes(p, m[1], p->o.pass, one ? KINDS : kind_at(p), (Scope){.all = true});
@@ -1232,7 +1232,7 @@ static const Phrase phrases[] = {
      "nothing)( in ([a-z]+))?",
      overview_needs},
     {NULL, "([a-z][a-z_.0-9·]*) @ in #( collectives?| messages?)?( and # messages?)?", sent_over},
-    {"overview", "([a-z][a-z_.0-9·]*) nothing", sends_nothing},
+    {"overview", "nothing over ([a-z]([a-z_.0-9·]*[a-z_0-9])?)", sends_nothing},
     {"shards", "@ of @ of (layer #'s )?weights", shard_weights},
     {"shards", "[Rr]ank # holds", own_rank},
     {"timeline",

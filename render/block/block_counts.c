@@ -192,8 +192,8 @@ const char *block_not_drawn(const BlockGraph *g, int first, int n) {
     Str s = str_new(a);
     int k = words_totals(a, use, collect(g, first, n, false, use), g->rank, &t);
     for (int i = 0; i < k; i++)
-        str_addf(&s, "%s%s %s", i ? ", " : " Not drawn: ", words_axis_list(a, g->t, t[i].axis),
-                 words_sent(a, &t[i], &t[i]));
+        str_addf(&s, "%s%s",
+                 i ? ", " : " Not drawn: ", words_sent_over(a, g->t, &t[i], t[i].axis, &t[i]));
     if (k)
         str_add(&s, g->pass == PHASE_BACKWARD ? " (gradients of weights, steps made again)." : ".");
     return k ? s.s : "";

@@ -107,8 +107,8 @@ const char *block_totals(const BlockGraph *g, int first, int strips) {
         str_addf(&s, "%s in one %s%s: ", words_sent_by(a, g->t, g->rank), phase_text(g->pass),
                  drawn == count.count ? "" : ", all that is drawn");
     for (int i = 0; i < n; i++)
-        str_addf(&s, "%s%s %s", i ? ", " : "", words_axis_list(a, g->t, t[i].axis),
-                 words_sent(a, &t[i], i ? &t[i - 1] : NULL));
+        str_addf(&s, "%s%s", i ? ", " : "",
+                 words_sent_over(a, g->t, &t[i], t[i].axis, i ? &t[i - 1] : NULL));
     if (n) str_add(&s, " (bytes leaving the GPU).");
     if (words_expected(use, used)) str_add(&s, " Rows of experts: as many as expected.");
     str_add(&s, more);

@@ -71,7 +71,8 @@ static void add_check(ErrMap *m, ErrRow *r, const TraceCheck *k, const Follow *f
     bool fail = text_same(k->verdict, "FAIL");
     bool first =
         k == m->check || r->worst_state == ERR_FIRST; /* one value, by bits and by its bound */
-    bool own = r->planted || (f && !follow_anywhere(f)); /* whatever it reads: a mistake made again */
+    bool own =
+        r->planted || (f && !follow_anywhere(f)); /* whatever it reads: a mistake made again */
     ErrState s = fail                                     ? (first ? ERR_FIRST
                                                              : own ? ERR_ALSO
                                                                    : ERR_LATER)

@@ -684,6 +684,12 @@ const char *words_sent(Arena *a, const Total *t, const Total *said) {
                         same && !mixed ? arena_printf(a, "%lld", (long long)t->count)
                                        : counted_text(a, t->count, t->messages));
 }
+const char *words_sent_over(Arena *a, const Trace *t, const Total *sum, const char *axis,
+                            const Total *said) {
+    const char *list = words_axis_list(a, t, axis), *sent = words_sent(a, sum, said);
+    return sum->count ? arena_printf(a, "%s %s", list, sent)
+                      : arena_printf(a, "%s over %s", sent, list);
+}
 int words_totals(Arena *a, const TraceCollective *const *use, int n, int64_t rank, Total **out) {
     Total *t = ARENA_ARRAY(a, Total, n);
     int k = 0;

@@ -196,6 +196,9 @@ bool words_same_total(const Total *a, const Total *b);
 /* "8 KiB in 2 collectives", "nothing" where messages only come; "8 KiB in 2" behind a total of the
  * same kind (`said`; NULL: none was said). */
 const char *words_sent(Arena *a, const Total *t, const Total *said);
+/* The same of one axis, "pp 8 KiB in 2 messages"; "nothing over pp". */
+const char *words_sent_over(Arena *a, const Trace *t, const Total *sum, const char *axis,
+                            const Total *said);
 /* By name of axis, over the collectives that `use` (an array of n) lists: *out in the arena, in the
  * order in which the axes occur; returns their number. */
 int words_totals(Arena *a, const TraceCollective *const *use, int n, int64_t rank, Total **out);

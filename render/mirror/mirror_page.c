@@ -259,8 +259,8 @@ const char *mirror_totals(const Mirror *m, int first, int n, bool brief) {
         else if (k) str_addf(&s, "%s%s", brief ? ", " : "; ", name);
         if (k && brief) str_addf(&s, " %s", all.count ? bytes_text(all.bytes, a) : "nothing");
         for (int i = 0; i < k && !brief; i++) {
-            str_addf(&s, "%s %s %s", i ? "," : "", words_axis_list(a, m->g->t, t[i].axis),
-                     words_sent(a, &t[i], said));
+            str_addf(&s, "%s %s", i ? "," : "",
+                     words_sent_over(a, m->g->t, &t[i], t[i].axis, said));
             if (t[i].count) said = &t[i];
         }
         if (of == OF_WEIGHTS && k && !brief) str_add(&s, again_words(m, use, used, k > 1));

@@ -556,8 +556,8 @@ const char *overview_sent(const Overview *o) {
                 n = add_by_axis(all, n, &o->unit[i].total[k][q], o->unit[i].layers);
         if (n) str_addf(&s, "%s%s ", s.n ? "; " : start, sent_in(o, (SendKind)k));
         for (int j = 0; j < n; j++) {
-            str_addf(&s, "%s%s %s", j ? ", " : "", words_axis_list(a, o->c->t, all[j].c->axis),
-                     words_sent(a, &all[j].sum, said));
+            str_addf(&s, "%s%s", j ? ", " : "",
+                     words_sent_over(a, o->c->t, &all[j].sum, all[j].c->axis, said));
             if (all[j].sum.count) last = all[j].sum, said = &last;
         }
         if (n && k == SEND_WEIGHTS) str_add(&s, gathered_again(o));

@@ -418,8 +418,7 @@ static const char *steps_text(const Trace *a, const Trace *b, Arena *m) {
                             step_words(a, "", far, extra, m));
     }
     const char *what = both ? "schedule" : "step", *end = both ? "; " : "";
-    if (equal)
-        return arena_printf(m, "Both %ss take %s%s%s. ", what, own, end, both ? once : "");
+    if (equal) return arena_printf(m, "Both %ss take %s%s%s. ", what, own, end, both ? once : "");
     return arena_printf(m, "B's %s takes %s, A's %s%s%s. ", what, own, far, end, both ? once : "");
 }
 const char *table_diff_verdict(const Trace *a, const Trace *b, Arena *m) {

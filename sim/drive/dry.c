@@ -226,7 +226,9 @@ int64_t dry_on_gpu(const Run *run) {
 }
 /* Values that are kept for their distances must not be what a run is refused or waits for. */
 static void walk_keeping(Run *r) {
-    const int64_t most = r->o->memory_limit ? r->o->memory_limit : memory_room(r->arena).bytes;
+    const int64_t most = r->o->memory_limit
+                             ? r->o->memory_limit
+                             : memory_room_of(r->arena, pool_would(r->o->threads)).bytes;
     const int64_t keeps = (int64_t)1 << 30;
     r->distances = r->o->distances && !r->o->ranks && !r->o->device && run_has_reference(r);
     if (r->distances) {

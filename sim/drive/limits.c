@@ -210,9 +210,8 @@ bool limits_fit(Run *r) {
     if (r->o->ranks && !ranks_first(r->o->ranks)) return true;
     MemoryRoom whole = memory_room(r->arena);
     if (r->o->memory_limit) whole = (MemoryRoom){r->o->memory_limit, "the limit that was set", 0};
-    MemoryRoom room = whole;
-    room.bytes -= room.stacks * (pool_would(r->o->threads) - 1);
-    if (room.bytes < 0) room.bytes = 0;
+    const MemoryRoom room =
+        r->o->memory_limit ? whole : memory_room_of(r->arena, pool_would(r->o->threads));
     bool in_time = ends(r, room.bytes);
     r->rep->predicted_bytes = r->need.memory.peak;
     r->rep->predicted_device = r->need.memory.device;

@@ -88,3 +88,9 @@ MemoryRoom memory_room(Arena *arena) {
         r.stacks = lim.rlim_cur < (rlim_t)UNLIMITED_STACK ? (int64_t)lim.rlim_cur : UNLIMITED_STACK;
     return r;
 }
+MemoryRoom memory_room_of(Arena *arena, int threads) {
+    MemoryRoom r = memory_room(arena);
+    r.bytes -= r.stacks * (threads - 1);
+    if (r.bytes < 0) r.bytes = 0;
+    return r;
+}

@@ -27,6 +27,8 @@ typedef struct {
 /* The least of what the machine, the process limits and the control groups leave. Files that cannot
  * be read limit nothing. */
 MemoryRoom memory_room(Arena *arena);
+/* The same without the stacks of all threads but one, of so many. */
+MemoryRoom memory_room_of(Arena *arena, int threads);
 /* The same from texts, for tests: /proc/meminfo, and a control group's limit and use ("max" or a
  * number; NULL: none). */
 int64_t memory_meminfo(const char *text);

@@ -75,7 +75,7 @@ const char *block_op_name(const BlockGraph *g, const BlockNode *n, const BlockOp
     /* heads: what an op without weights reads per head */
     const TraceValue *v = n->n_in && !op->n_param ? g->node[n->in[0]].out : NULL;
     if (block_same_shape(g, v, n->out) && op->c->makes.role == OF_GRADIENT)
-        return label; /* a sum */
+        return label;                                  /* a sum */
     if (text_same(op->c->glyph, "view")) return label; /* puts together, computes nothing */
     for (int i = 0; v && n->n_in > 1 && op == n->op && i < v->shape.nd; i++) {
         const char *base = words_base(a, v->shape.dim_symbol[i]);

@@ -760,7 +760,7 @@ static void hold_rows(const ErrMap *m, const Trace *t) {
         if (isfinite(top) && isfinite(row->max)) assert_true(row->max == top);
     }
 }
-/* Rows that are wrong and read nothing wrong; one step in all of its micro-batches is one. */
+/* Rows of a wrong step; one in all of its micro-batches or training steps is one. */
 static int wrong_steps(const ErrMap *m) {
     int n = 0, same = 0;
     for (int i = 0; i < m->n; i++) {
@@ -769,7 +769,8 @@ static int wrong_steps(const ErrMap *m) {
         n++;
         same += r->step == m->first->step && !strcmp(r->name, m->first->name);
     }
-    return n > 1 && same == n && m->row[m->n - 1].round < m->parts ? 1 : n;
+    const bool rounds = m->row[m->n - 1].round < m->parts || m->parts == 1;
+    return n > 1 && same == n && rounds ? 1 : n;
 }
 /* The run without what the plan plants stands beside it, and is right. Is the first wrong value in
  * it too? A sum that is not due is not. */

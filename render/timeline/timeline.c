@@ -469,9 +469,18 @@ static void read_hidden(Timeline *t, Arena *a) {
     for (int i = 0; i < t->n_events; i++)
         t->event[i].hidden = hidden[i], t->event[i].beside = beside[i];
 }
-/* `by`: of the call's trace. */
-static Timeline read_class(const ViewCall *c, const TimeIndex *by, int64_t rank, RankSet ranks,
-                           int kernels) {
+/* What all classes of a trace have in common. */
+typedef struct {
+    const ViewCall *c;
+    TimeIndex by;
+    bool staged;
+    int kernels;
+} ClassReader;
+static ClassReader class_reader(const ViewCall *c, int kernels) {
+    return (ClassReader){c, time_index(c->t, c->arena), timeline_staged(c), kernels};
+}
+static Timeline read_class(const ClassReader *r, int64_t rank, RankSet ranks) {
+    const ViewCall *c = r->c;
     const Trace *tr = c->t;
     Timeline t = {.trace = tr, .ranks = ranks, .how = "modelled"};
     int n = 0, *own = base_malloc(base_mul((size_t)tr->n_events + 1, sizeof *own));
@@ -482,18 +491,18 @@ static Timeline read_class(const ViewCall *c, const TimeIndex *by, int64_t rank,
     }
     t.event = ARENA_ARRAY(c->arena, TimeEvent, n + 1); /* far fewer than those of all classes */
     while (t.n_events < n) {
-        t.event[t.n_events] = read_event(by, c->arena, &tr->events[own[t.n_events]]);
+        t.event[t.n_events] = read_event(&r->by, c->arena, &tr->events[own[t.n_events]]);
         t.n_events++;
     }
     free(own);
     qsort(t.event, (size_t)t.n_events, sizeof *t.event, by_start);
     read_hidden(&t, c->arena);
     read_lanes(c, &t, rank);
-    if (timeline_staged(c)) {
+    if (r->staged) {
         timeline_take_aside(&t, c->arena);
         t.step = timeline_step(&t, c->arena, rank);
     }
-    make_lines(&t, c->arena, kernels);
+    make_lines(&t, c->arena, r->kernels);
     double end = 0;
     for (int i = 0; i < t.n_events; i++) end = fmax(end, t.event[i].rec->end);
     t.sum = sum_of(&t, c->arena, 0, end, true);
@@ -537,12 +546,12 @@ static int read_both(const ViewCall *c, int64_t focus, Timeline *out, int kernel
     }
     RankSet *part;
     int parts = c->t->n_events ? trace_parts(c->t, c->arena, &part) : 0;
-    const TimeIndex by = time_index(c->t, c->arena);
+    const ClassReader modelled = class_reader(c, kernels);
     for (int i = 0; i < parts && !n; i++)
-        if (rankset_has(&part[i], focus)) out[n++] = read_class(c, &by, focus, part[i], kernels);
+        if (rankset_has(&part[i], focus)) out[n++] = read_class(&modelled, focus, part[i]);
     own.t = timeline_measured(c->t, c->arena, focus);
-    const TimeIndex took = time_index(own.t, c->arena);
-    out[n] = read_class(&own, &took, focus, rankset_range(c->arena, focus, 1, 1), kernels);
+    const ClassReader took = class_reader(&own, kernels);
+    out[n] = read_class(&took, focus, rankset_range(c->arena, focus, 1, 1));
     out[n++].how = "measured";
     return n;
 }
@@ -573,12 +582,12 @@ int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, TimeFo
     bool busiest;
     const RankSet *slowest = trace_slowest(t, &busiest);
     Timeline *all = ARENA_ARRAY(c->arena, Timeline, classes + 1);
-    const TimeIndex by = time_index(t, c->arena);
+    const ClassReader reader = class_reader(c, kernels);
     for (int k = 0; k < classes; k++) {
         bool own = rankset_has(&part[k], focus);
         bool told = c->o->rank >= 0 ? own : slowest && rankset_same(&part[k], slowest);
         if (part[k].n == 0) continue;
-        Timeline x = read_class(c, &by, own ? focus : rankset_first(&part[k]), part[k], kernels);
+        Timeline x = read_class(&reader, own ? focus : rankset_first(&part[k]), part[k]);
         int like = 0;
         while (like < n && !same_times(&all[like], &x)) like++;
         if (x.n_events == 0) continue;

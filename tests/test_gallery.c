@@ -591,7 +591,8 @@ static void check_timeline(Arena *a, const Trace *t, const char *what, const cha
     /* what the events themselves call exposed, and waiting, makes up the time without compute */
     assert_true(fabs(exposed + waiting - (last - compute)) <= 1e-6 * last + 1e-9);
     says(words, what, t->hardware);
-    bool folded = staged || strstr(words, "are folded") || strstr(words, " as long on ");
+    bool folded = staged || strstr(words, "are folded") || strstr(words, "is folded") ||
+                  strstr(words, " as long on ");
     int shown = 0;
     for (int i = 0; i < t->n_events; i++) {
         const TraceEvent *e = &t->events[i];

@@ -445,11 +445,18 @@ static void read_mesh(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
         axis->size_loc = q->value->loc;
         axis->size = 1;
         ok = check_name(r, "an axis", q) && ok;
-        if (q->value->kind == YAML_LIST || as_many_as_left(q->value)) {
+        if (q->value->kind == YAML_LIST) {
             read_wrong_type(r, q->key, q->value, "a whole number from 1",
-                            q->value->kind == YAML_LIST
-                                ? "axes have names, outermost first: `mesh: {dp: 2, tp: 4}`"
-                                : "say how many: there are as many ranks as the sizes multiply to");
+                            "axes have names, outermost first: `mesh: {dp: 2, tp: 4}`");
+            continue;
+        }
+        if (as_many_as_left(q->value)) {
+            const bool number = *q->value->s == '-';
+            diag_error(r->d, number ? "E0302" : "E0301", q->value->loc,
+                       "say how many: there are as many ranks as the sizes multiply to",
+                       number ? "'%s': %s is negative; sizes are 1 or more"
+                              : "'%s' must be a whole number from 1, not '%s'",
+                       q->key, q->value->s);
             continue;
         }
         /* its name is known all the same */

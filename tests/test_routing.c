@@ -529,6 +529,61 @@ static void frames_show_each_token(void **state) {
     }
 }
 
+/* A page's tiles: the height that all of them have (-1 where they differ or are no whole number),
+ * and how much of its height the fullest panel uses. */
+typedef struct {
+    double tile, full, panels[8];
+    int n;
+} Filled;
+static Filled filled(const Scene *s) {
+    Filled f = {0};
+    double top = 0, h = 0;
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *m = &s->marks[i];
+        const char *what = m->group < 0 ? "" : s->groups[m->group].what;
+        if (m->kind != MARK_RECT) continue;
+        if (!strcmp(what, "rank") && m->dash == NULL) top = m->y, h = m->h, f.panels[f.n++ % 8] = h;
+        if (strcmp(what, "token")) continue;
+        if (f.tile > 0 && f.tile != m->h) f.tile = -1;
+        if (!f.tile) f.tile = m->h == floor(m->h) ? m->h : -1;
+        f.full = fmax(f.full, (m->y + m->h - top) / h);
+    }
+    return f;
+}
+/* Tiles are as large as the fullest panel of any frame lets them be, in all frames alike; what is
+ * in panels whose height scores of many experts give stays no tiny corner of them. */
+static void tiles_fill_their_panels(void **state) {
+    (void)state;
+    static const char *const presets[] = {"wide", "column", "slide", "a4"};
+    const char *const text[] = {singles[0].text,
+                                MOE("qwen3-30b-a3b, shrink: 32", "batch: 4, sequence: 2", "ep: 4",
+                                    "groups: {dp: ep}\n" EP)};
+    for (int k = 0; k < 2; k++) {
+        Arena *a = arena_new();
+        PlanRun r = routed(a, text[k]);
+        RenderOptions o = {.view = "routing", .rank = -1, .layer = -1};
+        for (int p = 0; p < 4; p++) {
+            Scene *page[VIEW_MAX_PAGES];
+            o.preset = presets[p];
+            assert_int_equal(render_pages(r.t, r.d, &o, a, page), 8);
+            const Filled first = filled(page[3]);
+            double full = 0;
+            for (int i = 3; i < 7; i++) {
+                const Filled f = filled(page[i]);
+                full = fmax(full, f.full);
+                if (f.tile != first.tile || f.tile < 17)
+                    fail_msg("%d %s page %d: tiles %g high", k, presets[p], i + 1, f.tile);
+                assert_int_equal(f.n, first.n);
+                assert_memory_equal(f.panels, first.panels, sizeof f.panels);
+            }
+            if (first.tile < 30 && full < 0.8)
+                fail_msg("%d %s: tiles %g high fill %.2f of the fullest panel", k, presets[p],
+                         first.tile, full);
+        }
+        arena_free(a);
+    }
+}
+
 /* A cell of the exchange's storyboard names the tokens that go from a rank to another: those of its
  * list whose experts are there. */
 static void cells_name_their_tokens(void **state) {
@@ -693,6 +748,7 @@ int main(void) {
         cmocka_unit_test(many_ranks_are_summed_up),
         cmocka_unit_test(tokens_are_those_of_the_run),
         cmocka_unit_test(frames_show_each_token),
+        cmocka_unit_test(tiles_fill_their_panels),
         cmocka_unit_test(a_lost_row_is_told),
         cmocka_unit_test(cells_name_their_tokens),
         cmocka_unit_test(too_many_have_no_tiles),

@@ -5,7 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { FRAMES = 7, PAD = 10, HEAD = 26, BETWEEN = 14, NARROW = 700 };
+enum { TILES = 2, SUMS = 6, FRAMES = 7 }; /* frames from which on there are tiles, and sums */
+enum { PAD = 10, HEAD = 26, BETWEEN = 14, NARROW = 700 };
+enum { MOST = 30 }; /* height of a tile: beyond, numbers outgrow the titles */
 
 typedef struct {
     TilePen tile;
@@ -15,7 +17,8 @@ typedef struct {
     Arena *a;
     PresetKind preset;
     double x, w;    /* of the page's body */
-    double size;    /* of text in panels */
+    double size;    /* of text in panels, but for tiles, what stands beside them, and sums */
+    TileSize sums;  /* as if tiles stood in the last frame */
     double panel_w; /* and their heights by line of panels */
     double height[TOKENS_RANKS];
     int64_t columns, shown;
@@ -28,15 +31,27 @@ static const char *rank_name(const Pen *p, int64_t i) {
     return arena_printf(p->a, "rank %lld", (long long)p->r->rank[i]);
 }
 
+TileSize tile_size(double h, double text) {
+    const double k = h / TILE_H;
+    TileSize t = {.w = round(k * TILE_W), .h = h, .text = k * text};
+    t.pitch = t.w + round(k * (TILE_PITCH - TILE_W));
+    t.line = h + round(k * (TILE_LINE - TILE_H));
+    t.base = h / 2 + 0.357 * t.text;
+    return t;
+}
+/* The box of a token and its number in it. */
+static void draw_box(const TilePen *p, Pt at, int64_t token, Look box, Role ink) {
+    const TileSize *t = &p->size;
+    scene_rect(p->s, (Area){at.x, at.y, t->w, t->h}, 2, box);
+    scene_textf(p->s, at.x + t->w / 2, at.y + t->base,
+                (TextLook){ALIGN_MIDDLE, t->text, REGULAR, ink}, "%lld", (long long)token);
+}
 void tile_draw(const TilePen *p, Pt at, int64_t token, int64_t from, const char *tip) {
     Arena *a = p->r->a;
     scene_begin(p->s, "token", arena_printf(a, "token-%lld", (long long)token), tip);
     scene_same(p->s, arena_printf(a, "token %lld", (long long)token));
-    scene_rect(p->s, (Area){at.x, at.y, TILE_W, TILE_H}, 2,
-               (Look){routing_hue(from), ROLE_WEIGHT_LINE, 1});
-    scene_textf(p->s, at.x + TILE_W / 2.0, at.y + 12.6,
-                (TextLook){ALIGN_MIDDLE, p->size, REGULAR, ROLE_SHARD_TEXT + (int)(from % 4)},
-                "%lld", (long long)token);
+    draw_box(p, at, token, (Look){routing_hue(from), ROLE_WEIGHT_LINE, 1},
+             ROLE_SHARD_TEXT + (int)(from % 4));
     scene_end(p->s);
 }
 /* A row that found no room. */
@@ -45,10 +60,7 @@ static void tile_dropped(const TilePen *p, Pt at, const TokenRow *row) {
     scene_begin(p->s, "token", arena_printf(a, "dropped-%lld", (long long)row->token),
                 arena_printf(a, "%s: no room with expert %lld", tokens_name(p->r, p->k, row->token),
                              (long long)row->expert));
-    scene_rect(p->s, (Area){at.x, at.y, TILE_W, TILE_H}, 2, (Look){ROLE_NONE, ROLE_FAIL, 1.5});
-    scene_textf(p->s, at.x + TILE_W / 2.0, at.y + 12.6,
-                (TextLook){ALIGN_MIDDLE, p->size, REGULAR, ROLE_FAIL}, "%lld",
-                (long long)row->token);
+    draw_box(p, at, row->token, (Look){ROLE_NONE, ROLE_FAIL, 1.5}, ROLE_FAIL);
     scene_end(p->s);
 }
 
@@ -58,7 +70,7 @@ typedef struct {
     double x0, w, x, y; /* left edge and width; where the next one goes */
 } Flow;
 static void flow_line(Flow *f) {
-    if (f->x > f->x0) f->x = f->x0, f->y += TILE_LINE;
+    if (f->x > f->x0) f->x = f->x0, f->y += f->p->tile.size.line;
 }
 static Pt flow_next(Flow *f, double w) {
     if (f->x + w > f->x0 + f->w + 0.1) flow_line(f);
@@ -68,16 +80,19 @@ static Pt flow_next(Flow *f, double w) {
 }
 /* A word before n tiles; it stays with all of them where a line holds them, else with the first. */
 static void flow_word(Flow *f, const char *word, int weight, Role role, int64_t n) {
-    double w = scene_width(f->p->s, f->p->size, weight, word) + 6, gap = f->x > f->x0 ? 10 : 0,
-           all = (double)n * TILE_PITCH;
-    if (w + all > f->w) all = TILE_W;
+    const TileSize *t = &f->p->tile.size;
+    const double k = t->h / TILE_H;
+    double w = scene_width(f->p->s, t->text, weight, word) + round(6 * k),
+           gap = f->x > f->x0 ? round(10 * k) : 0, all = (double)n * t->pitch;
+    if (w + all > f->w) all = t->w;
     if (f->x + gap + w + all > f->x0 + f->w + 0.1) flow_line(f), gap = 0;
-    scene_text(f->p->s, f->x + gap, f->y + 12.6, look(f->p, ALIGN_LEFT, weight, role), word);
+    scene_text(f->p->s, f->x + gap, f->y + t->base, (TextLook){ALIGN_LEFT, t->text, weight, role},
+               word);
     f->x += gap + w;
 }
 static void flow_tile(Flow *f, const TokenRow *row) {
     Pen *p = f->p;
-    Pt at = flow_next(f, TILE_PITCH);
+    Pt at = flow_next(f, p->tile.size.pitch);
     const char *weight = isnan(row->weight) ? "" : arena_printf(p->a, ", weight %.3g", row->weight);
     if (!row->kept) {
         tile_dropped(&p->tile, at, row);
@@ -92,11 +107,11 @@ static void flow_tile(Flow *f, const TokenRow *row) {
 static void flow_padding(Flow *f, int64_t n) {
     static const double dots[2] = {1.5, 2.5};
     Pen *p = f->p;
+    const double h = p->tile.size.h, w = round(8 * h / TILE_H), gap = round(2 * h / TILE_H);
     if (n <= 0) return;
     for (int64_t i = 0; i < n; i++) {
-        Pt at = flow_next(f, 10);
-        Mark *m =
-            scene_rect(p->s, (Area){at.x, at.y, 8, TILE_H}, 1, (Look){ROLE_NONE, ROLE_TICK, 1});
+        Pt at = flow_next(f, w + gap);
+        Mark *m = scene_rect(p->s, (Area){at.x, at.y, w, h}, 1, (Look){ROLE_NONE, ROLE_TICK, 1});
         m->dash = dots, m->n_dash = 2;
     }
     flow_word(f, arena_printf(p->a, "pad %lld", (long long)n), REGULAR, ROLE_SECOND, 0);
@@ -314,20 +329,29 @@ static const char *sum_of(const Pen *p, int64_t token, bool *lacks) {
     }
     return s.s;
 }
-static double draw_sums(Pen *p, int64_t i, double x, double y) {
-    double wide = 1, w = p->panel_w - 2 * PAD;
+/* The widest sum of a rank's tokens. */
+static double widest_sum(const Pen *p, int64_t i) {
+    double wide = 1;
     bool lacks;
     for (int64_t j = 0; j < p->k->n_own[i]; j++)
-        wide = fmax(wide, scene_width(p->s, p->size, REGULAR, sum_of(p, p->k->own[i][j], &lacks)));
-    int64_t columns = (int64_t)fmax(1, floor((w + 12) / (wide + 12))), n = p->k->n_own[i],
-            lines = (n + columns - 1) / columns;
+        wide = fmax(wide,
+                    scene_width(p->s, p->sums.text, REGULAR, sum_of(p, p->k->own[i][j], &lacks)));
+    return wide;
+}
+static double draw_sums(Pen *p, int64_t i, double x, double y) {
+    const TileSize *t = &p->sums;
+    const double w = p->panel_w - 2 * PAD, step = t->h + round(t->h / TILE_H),
+                 gap = round(12 * t->h / TILE_H);
+    int64_t columns = (int64_t)fmax(1, floor((w + gap) / (widest_sum(p, i) + gap))),
+            n = p->k->n_own[i], lines = (n + columns - 1) / columns;
     for (int64_t j = 0; j < n; j++) {
+        bool lacks;
         const char *text = sum_of(p, p->k->own[i][j], &lacks);
-        scene_text(p->s, x + (double)(j / lines) * (w + 12) / (double)columns,
-                   y + 12.6 + (double)(j % lines) * 18,
-                   look(p, ALIGN_LEFT, REGULAR, lacks ? ROLE_FAIL : ROLE_INK), text);
+        scene_text(p->s, x + (double)(j / lines) * (w + gap) / (double)columns,
+                   y + t->base + (double)(j % lines) * step,
+                   (TextLook){ALIGN_LEFT, t->text, REGULAR, lacks ? ROLE_FAIL : ROLE_INK}, text);
     }
-    return y + (double)lines * 18 + 2;
+    return y + (double)lines * step + 2;
 }
 
 /* ---- the notes at a panel's right, and the titles ---- */
@@ -488,6 +512,27 @@ static void fit(Pen *p) {
     }
     if (p->shown > p->r->n) p->shown = p->r->n;
 }
+/* Have these frames, from one up to another, room for what they have now in the panels of all ranks
+ * that are shown, none higher than it is? */
+static bool room_in(Pen *p, int from, int to) {
+    for (int at = from; at < to; at++)
+        for (int64_t i = 0; i < p->shown; i++) {
+            p->tile.s = p->s = figure_new(p->r->c, "routing", p->preset);
+            if (at == SUMS && widest_sum(p, i) > p->panel_w - 2 * PAD) return false;
+            if (draw_panel(p, at, i, (Area){0, 0, p->panel_w, 10}) >
+                p->height[i / p->columns] + 0.1)
+                return false;
+        }
+    return true;
+}
+/* The largest size, at most h, for which no panel grows. */
+static void enlarge(Pen *p, TileSize *size, double h, int from, int to) {
+    for (; h > TILE_H; h--) {
+        *size = tile_size(h, p->size);
+        if (room_in(p, from, to)) return;
+    }
+    *size = tile_size(TILE_H, p->size);
+}
 /* As many columns as show most ranks. */
 static void choose(Pen *p) {
     int64_t best = 1, shown = -1;
@@ -536,8 +581,12 @@ int routing_frames(const Routing *r, const Tokens *k, PresetKind preset, Scene *
     Pen p = {.r = r, .k = k, .a = r->a, .preset = preset, .tile = {.r = r, .k = k}};
     int n = 0;
     p.x = presets[preset].margin, p.w = presets[preset].w - 2 * p.x;
-    p.tile.size = p.size = preset == PRESET_SLIDE ? 12 : 11.5;
+    p.size = preset == PRESET_SLIDE ? 12 : 11.5;
+    p.tile.size = p.sums = tile_size(TILE_H, p.size);
     choose(&p);
+    /* one size in all frames with tiles, so that a token is the same in each */
+    enlarge(&p, &p.tile.size, MOST, TILES, SUMS);
+    enlarge(&p, &p.sums, p.tile.size.h, SUMS, FRAMES);
     for (int at = 0; at < FRAMES && n < max && p.shown > 0; at++) {
         if (!at && !k->scores) continue; /* nobody kept them */
         page[n++] = draw_frame(&p, at);

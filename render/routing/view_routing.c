@@ -163,7 +163,8 @@ static void draw_ribbons(RoutePen *p) {
 
 /* A rank's tokens before its bar, and how many rows they come to. */
 static void draw_tiles(RoutePen *p, double x, int64_t i) {
-    const TilePen tile = {&p->r, p->k, p->s, p->preset == PRESET_SLIDE ? 12 : 11.5};
+    const TilePen tile = {&p->r, p->k, p->s,
+                          tile_size(TILE_H, p->preset == PRESET_SLIDE ? 12 : 11.5)};
     double y = p->top_y[i];
     int64_t n = p->k->n_own[i], each = tiles_wide(p);
     double rows = p->r.out[i], asked = 0;

@@ -1003,6 +1003,47 @@ static void in_groups_of(const Page *p, char **m) {
     is_count(p, m[1], p->t->ranks);
     in_groups(p, m + 1);
 }
+/* The size of an axis or of a group of axes by its name; -1: the plan has none. */
+static int64_t named_size(const Page *p, const char *name) {
+    int64_t at, size = axis(p, name, &at);
+    for (int g = 0; g < p->t->n_groups && size < 0; g++) {
+        if (strcmp(p->t->groups[g].name, name)) continue;
+        size = 1;
+        for (char *save, *c = strtok_r(arena_strdup(p->a, p->t->groups[g].axes), "*", &save); c;
+             c = strtok_r(NULL, "*", &save))
+            size *= named_size(p, c);
+    }
+    return size;
+}
+/* "dp 2 · tp 2": each axis as large as it is, all together the ranks; one of the experts' as many
+ * as they have different ranks. */
+static void one_mesh(const Page *p, const char *words, bool experts) {
+    int64_t ranks = 1, apart = 1;
+    bool among = false;
+    for (int i = 0; i < p->t->n_params && apart == 1; i++) {
+        const TraceShape *w = &p->t->params[i].compute;
+        const TraceLocal *l = w->nd > 2 ? words_find_local(w, p->rank) : NULL;
+        if (l && l->shape[0]) apart = w->global_shape[0] / l->shape[0];
+    }
+    for (char *save, *c = strtok_r(arena_strdup(p->a, words), "\xc2\xb7", &save); c;
+         c = strtok_r(NULL, "\xc2\xb7", &save)) {
+        char name[64], size[64];
+        if (sscanf(c, " %63s %63[0-9]", name, size) != 2) {
+            wrong(p, c, "an axis and its size");
+            continue;
+        }
+        is_count(p, size, named_size(p, name));
+        ranks *= atoll(size);
+        among |= atoll(size) == apart;
+    }
+    if (ranks != p->t->ranks) wrong(p, words, "another number of ranks");
+    if (experts && apart > 1 && !among) wrong(p, words, "another number of shares of experts");
+}
+static void two_meshes(const Page *p, char **m) {
+    is_count(p, m[1], p->t->ranks);
+    one_mesh(p, m[2], false);
+    one_mesh(p, m[3], true);
+}
 static void in_bars(const Page *p, char **m) {
     is_count(p, m[1], p->t->ranks);
     bars(p, m + 1);
@@ -1270,6 +1311,7 @@ static const Phrase phrases[] = {
     {"memory", "the peak is at step #, which has most", most_beside},
     {"memory", "does not fit: \\+@", too_much},
     {"mesh", "# ranks: rank # is in # groups", in_groups_of},
+    {"mesh", "# ranks, two meshes: ([^,]*) for dense weights, ([^,.]*) for experts", two_meshes},
     {"mesh", "# ranks in # bars?: where rank # sits", in_bars},
     {"mesh", "# ranks as a stack: # planes of # × #", planes},
     {"mesh", "# ranks, all in one group", all_ranks},

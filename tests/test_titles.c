@@ -175,9 +175,35 @@ static void subtitles_say_what_is_small(void **state) {
     assert_true(held >= 80);
 }
 
+/* Where experts lie on the ranks by other axes than dense weights, the title of the mesh has both;
+ * else it stays what it is. */
+static void meshes_of_experts_are_told(void **state) {
+    (void)state;
+    static const char *const titles[][2] = {
+        {"plans/30-mixtral-8x7b-ep-dp-cp.yaml",
+         "8 ranks, two meshes: dp 2 · cp 2 · tp 2 for dense weights, ep 4 · tp 2 for experts"},
+        {"plans/33-qwen3-30b-a3b-ep.yaml",
+         "8 ranks, two meshes: dp 8 for dense weights, edp 2 · ep 4 for experts"},
+        {"plans/37-qwen3-30b-a3b-ep-etp.yaml",
+         "8 ranks, two meshes: dp 4 · tp 2 for dense weights, edp 2 · ep 2 · tp 2 for experts"},
+        {"plans/31-mixtral-8x7b-tp.yaml", "4 ranks, all in one group"},
+        {"plans/20-llama3-8b-fsdp-tp.yaml", NULL}};
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) {
+        Arena *a = arena_new();
+        Scene *page[VIEW_MAX_PAGES];
+        const Trace *t = trace_of(a, titles[i][0], false);
+        RenderOptions o = options("mesh", NULL, 0);
+        assert_true(pages_of(a, t, &o, page) >= 1);
+        if (titles[i][1]) assert_string_equal(page[0]->title, titles[i][1]);
+        else assert_null(strstr(page[0]->title, "two meshes"));
+        arena_free(a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(titles_count_what_the_records_count),
-                                       cmocka_unit_test(subtitles_say_what_is_small)};
+                                       cmocka_unit_test(subtitles_say_what_is_small),
+                                       cmocka_unit_test(meshes_of_experts_are_told)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

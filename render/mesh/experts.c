@@ -50,6 +50,99 @@ static const char *side_text(Arena *a, const Trace *t, const MeshSide *s) {
     return arena_printf(a, "%s=%lld", axes, (long long)s->size);
 }
 
+/* ---- the two meshes ---- */
+
+static unsigned side_mask(const MeshSide *s) {
+    unsigned mask = 0;
+    for (int i = 0; i < s->n; i++) mask |= 1u << s->axis[i];
+    return mask;
+}
+static int64_t mask_size(const Trace *t, unsigned mask) {
+    int64_t size = 1;
+    for (int i = 0; i < t->n_axes; i++) size *= mask >> i & 1 ? t->axes[i].size : 1;
+    return size;
+}
+/* A mesh whose axes are one or several of t->axes, each with a name. */
+typedef struct {
+    int n;
+    unsigned mask[TRACE_MAX_AXES];
+    Str words; /* "dp 2 · tp 2" */
+} MeshView;
+static void add_axis(MeshView *v, const Trace *t, const char *name, unsigned mask) {
+    if (v->n == TRACE_MAX_AXES || mask_size(t, mask) < 2) return;
+    str_addf(&v->words, "%s%s %lld", v->n ? " · " : "", name, (long long)mask_size(t, mask));
+    v->mask[v->n++] = mask;
+}
+/* The axes of a mask by their own names, tp.0 and tp.1 as tp. */
+static void add_axes(MeshView *v, Arena *a, const Trace *t, unsigned mask) {
+    WordAxis ax[TRACE_MAX_AXES];
+    int n = words_axes(a, t, ax, TRACE_MAX_AXES);
+    for (int i = 0; i < n; i++) {
+        unsigned own = ((1u << ax[i].parts) - 1) << ax[i].first;
+        add_axis(v, t, ax[i].name, own & mask);
+    }
+}
+/* Does every dense weight lie on these axes alike? Then they are one to it. */
+static bool one_to_dense(const Trace *t, unsigned mask) {
+    for (int p = 0; p < t->n_params; p++) {
+        const TraceShape *s = &t->params[p].compute;
+        int first = -2;
+        for (int i = 0; i < t->n_axes && s->nd <= 2; i++) {
+            if (!(mask >> i & 1) || t->axes[i].size < 2) continue;
+            const int dim = cut_dim(s, t->axes[i].name);
+            if (first != -2 && dim != first) return false;
+            first = dim;
+        }
+    }
+    return true;
+}
+/* Dense weights know the plan's axes, but for a group of some that only experts tell apart: edp and
+ * ep are dp to them. */
+static MeshView dense_mesh(Arena *a, const Trace *t, const MeshExperts *m) {
+    MeshView v = {.words = str_new(a)};
+    const unsigned side[] = {side_mask(&m->ep), side_mask(&m->inside), side_mask(&m->copies)};
+    unsigned done = 0;
+    for (int i = 0; i < t->n_axes; i++) {
+        if (done >> i & 1) continue;
+        const char *name = NULL;
+        unsigned mask = 0;
+        for (int g = 0; g < t->n_groups && !name; g++) {
+            mask = mesh_axes(t, t->groups[g].axes);
+            bool apart = mask >> i & 1 && !(mask & done) && one_to_dense(t, mask);
+            for (int k = 0; k < 3; k++) apart &= (mask & ~side[k]) != 0;
+            if (apart) name = t->groups[g].name;
+        }
+        if (name) add_axis(&v, t, name, mask);
+        else add_axes(&v, a, t, mask = 1u << i);
+        done |= mask;
+    }
+    return v;
+}
+static MeshView expert_mesh(Arena *a, const Trace *t, const MeshExperts *m) {
+    MeshView v = {.words = str_new(a)};
+    const unsigned ep = side_mask(&m->ep), inside = side_mask(&m->inside),
+                   copies = side_mask(&m->copies);
+    const char *name = NULL;
+    for (int g = 0; g < t->n_groups && !name && ep; g++)
+        if (mesh_axes(t, t->groups[g].axes) == ep) name = t->groups[g].name;
+    add_axes(&v, a, t, ~(ep | inside | copies)); /* stages */
+    add_axes(&v, a, t, copies);
+    add_axis(&v, t, name ? name : side_axes(a, t, &m->ep), ep);
+    add_axes(&v, a, t, inside);
+    return v;
+}
+static const char *two_meshes(Arena *a, const Trace *t, const MeshExperts *m) {
+    const MeshView dense = dense_mesh(a, t, m), experts = expert_mesh(a, t, m);
+    bool other = dense.n != experts.n;
+    for (int i = 0; i < dense.n && !other; i++) {
+        other = true;
+        for (int k = 0; k < experts.n; k++) other &= dense.mask[i] != experts.mask[k];
+    }
+    return other && dense.n && experts.n ? arena_printf(a, "%s for dense weights, %s for experts",
+                                                        dense.words.s, experts.words.s)
+                                         : NULL;
+}
+
 MeshExperts mesh_experts(Arena *a, const Trace *t) {
     MeshExperts m = {.ep = {.size = 1}, .inside = {.size = 1}, .copies = {.size = 1}};
     for (int i = 0; i < t->n_params && !m.w; i++)
@@ -75,6 +168,7 @@ MeshExperts mesh_experts(Arena *a, const Trace *t) {
         str_addf(&s, "%s%lld copies of each, over %s", s.n ? " · " : "", (long long)m.copies.size,
                  side_axes(a, t, &m.copies));
     m.title = s.n ? s.s : "every expert whole on the one rank";
+    m.two = two_meshes(a, t, &m);
     return m;
 }
 

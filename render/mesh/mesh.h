@@ -42,6 +42,9 @@ typedef struct {
     const TraceParam *w;
     MeshSide ep, inside, copies;
     const char *title; /* "ep=4 (dp·cp) · tp=2 inside each expert" */
+    /* "dp 2 · cp 2 · tp 2 for dense weights, ep 4 · tp 2 for experts": the ranks as a mesh of the
+     * one and as one of the other; NULL: both have the same */
+    const char *two;
 } MeshExperts;
 MeshExperts mesh_experts(Arena *a, const Trace *t);
 /* What a rank has of them: "E2-3, part 1". */

@@ -43,7 +43,7 @@ const Term cli_terms[] = {
     {"rank", TERM_WORD, "process GPU",
      "one of the processes that run the model together, in practice one per GPU. Here ranks are "
      "virtual: all of them are computed in one process."},
-    {"mesh", TERM_WORD, "device_mesh",
+    {"mesh", TERM_WORD, "device_mesh meshes",
      "the ranks as a grid with named axes: {dp: 2, tp: 4} are 8 ranks, rank = dp*4 + tp. The last "
      "axis counts fastest, so its ranks are neighbours."},
     {"axis", TERM_WORD, "axes mesh_axis",
@@ -151,6 +151,9 @@ const Term cli_terms[] = {
     {"expert", TERM_WORD, "experts MoE mixture_of_experts router top-k",
      "one of several feed-forward networks; a router sends each token to the few that it scores "
      "highest, and adds up what they put out with its weights."},
+    {"dense", TERM_WORD, NULL,
+     "of weights: every token uses them, as those of attention, norms and MLPs, unlike an "
+     "expert's. On the same ranks experts may lie by other axes: that makes two meshes."},
     {"expert parallel", TERM_WORD, "ep EP",
      "ranks have different experts: tokens go to the ranks of theirs and back (all-to-alls, or "
      "an all-gather and a reduce-scatter). `moe.axis` names the axes."},

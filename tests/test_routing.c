@@ -532,11 +532,11 @@ static void frames_show_each_token(void **state) {
 /* A page's tiles: the height that all of them have (-1 where they differ or are no whole number),
  * and how much of its height the fullest panel uses. */
 typedef struct {
-    double tile, full, panels[8];
+    double tile, full, panels[8], left; /* how near tiles come to the left edge of their panel */
     int n;
 } Filled;
 static Filled filled(const Scene *s) {
-    Filled f = {0};
+    Filled f = {.left = INFINITY};
     double top = 0, h = 0;
     for (int i = 0; i < s->n_marks; i++) {
         const Mark *m = &s->marks[i];
@@ -544,6 +544,7 @@ static Filled filled(const Scene *s) {
         if (m->kind != MARK_RECT) continue;
         if (!strcmp(what, "rank") && m->dash == NULL) top = m->y, h = m->h, f.panels[f.n++ % 8] = h;
         if (strcmp(what, "token")) continue;
+        f.left = fmin(f.left, m->x - s->groups[s->groups[m->group].parent].x);
         if (f.tile > 0 && f.tile != m->h) f.tile = -1;
         if (!f.tile) f.tile = m->h == floor(m->h) ? m->h : -1;
         f.full = fmax(f.full, (m->y + m->h - top) / h);
@@ -573,6 +574,8 @@ static void tiles_fill_their_panels(void **state) {
                 full = fmax(full, f.full);
                 if (f.tile != first.tile || f.tile < 17)
                     fail_msg("%d %s page %d: tiles %g high", k, presets[p], i + 1, f.tile);
+                if (f.left < 25) /* those of a second line stand under the first one's, no word */
+                    fail_msg("%d %s page %d: a tile stands where words do", k, presets[p], i + 1);
                 assert_int_equal(f.n, first.n);
                 assert_memory_equal(f.panels, first.panels, sizeof f.panels);
             }

@@ -68,12 +68,18 @@ static void tile_dropped(const TilePen *p, Pt at, const TokenRow *row) {
 typedef struct {
     Pen *p;
     double x0, w, x, y; /* left edge and width; where the next one goes */
+    double hang;        /* where tiles go on that the line of their word has no room for */
 } Flow;
 static void flow_line(Flow *f) {
-    if (f->x > f->x0) f->x = f->x0, f->y += f->p->tile.size.line;
+    if (f->x > f->x0) f->y += f->p->tile.size.line;
+    f->x = f->hang = f->x0;
 }
 static Pt flow_next(Flow *f, double w) {
-    if (f->x + w > f->x0 + f->w + 0.1) flow_line(f);
+    if (f->x + w > f->x0 + f->w + 0.1) {
+        const double hang = f->hang;
+        flow_line(f);
+        f->x = f->hang = hang;
+    }
     Pt at = {f->x, f->y};
     f->x += w;
     return at;
@@ -89,6 +95,7 @@ static void flow_word(Flow *f, const char *word, int weight, Role role, int64_t 
     scene_text(f->p->s, f->x + gap, f->y + t->base, (TextLook){ALIGN_LEFT, t->text, weight, role},
                word);
     f->x += gap + w;
+    if (n && f->x <= f->x0 + w) f->hang = f->x; /* the line's first */
 }
 static void flow_tile(Flow *f, const TokenRow *row) {
     Pen *p = f->p;
@@ -116,7 +123,9 @@ static void flow_padding(Flow *f, int64_t n) {
     }
     flow_word(f, arena_printf(p->a, "pad %lld", (long long)n), REGULAR, ROLE_SECOND, 0);
 }
-static Flow flow_in(Pen *p, double x, double y) { return (Flow){p, x, p->panel_w - 2 * PAD, x, y}; }
+static Flow flow_in(Pen *p, double x, double y) {
+    return (Flow){p, x, p->panel_w - 2 * PAD, x, y, x};
+}
 static double flow_end(Flow *f) {
     flow_line(f);
     return f->y;

@@ -356,6 +356,8 @@ static void hops_fold(void **state) {
         o.preset = NULL;
         text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
         assert_int_equal(times_said(text, "|Shift"), i ? 1 : 2);
+        assert_int_equal(times_said(text, i ? "|Shift dk, dv ×6|" : "|Shift d k_rope ×3|"), 1);
+        assert_int_equal(times_said(text, "|Shift d kv_a_norm ×3|"), i ? 0 : 1);
         assert_int_equal(times_said(text, " of attention′|"), 2);
         assert_int_equal(times_said(text, "|ring: hop 1 of 3, the"), i ? 1 : 2);
         assert_non_null(strstr(text, i ? "needs 15 collectives" : "needs 18 collectives"));

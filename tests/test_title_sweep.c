@@ -472,7 +472,7 @@ static void side_by_side(const Page *p, char **m) {
     if (atoll(m[2]) > n || atoll(m[2]) < 2) is_count(p, m[2], n);
 }
 /* "AllGather k, v ×2": one of each value, and as many as there are at least. A ring's first hop may
- * stand for all: "Shift k, v ×6" on four ranks. */
+ * stand for all: "Shift k, v ×6" on four ranks, "Shift dk ×3". */
 static void of_values(const Page *p, char **m) {
     int64_t values = 1, hops = 1, at;
     for (const char *q = m[2]; *q; q++) values += *q == ',';
@@ -1246,7 +1246,7 @@ static const Phrase phrases[] = {
     {"block", ", # of (them|these #) again for backward", gathered_again},
     {"block", "([A-Z][A-Za-z]+) ×#", side_by_side},
     {"block", "slice ×#", slices},
-    {"block", "([A-Z][A-Za-z]+) ((d )?[^ ,]+(, (d )?[^ ,]+)+) ×#", of_values},
+    {"block", "([A-Z][A-Za-z]+) ((d )?[^ ,]+(, (d )?[^ ,]+)*) ×#", of_values},
     {"overview", "# of them no line", not_asked},
     {"timeline", ", # with the same times folded", nothing_more},
     {"pipeline", "# ranks? of [a-z]+, # micro-batch(es)?, % of their time idle", pipe_title},

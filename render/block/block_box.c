@@ -627,6 +627,9 @@ const char *block_coll_name(const BlockGraph *g, const BlockNode *n) {
     const int box = box_collectives(g, n), hops = n->hops > 1 ? n->hops : 1;
     if (box > 1) return joined_words(g, n, name, box * hops);
     if (n->pair) name = arena_printf(g->arena, "%s %s", name, n->pair);
+    /* one that stands for many hops says of what, as its box does not hold what it brings */
+    else if (n->twin < 0 && hops > 1)
+        name = arena_printf(g->arena, "%s %s", name, taken_words(g, n));
     const int times = (n->twin >= 0 || n->pair ? 2 : 1) * hops;
     return times > 1 ? arena_printf(g->arena, "%s ×%d", name, times) : name;
 }

@@ -1394,6 +1394,47 @@ static int texts_with(const Scene *s, const char *part) {
             n += strstr(s->marks[i].run[k].s, part) != NULL;
     return n;
 }
+
+/* The slides of weights are filled: matrices take a good part of the area of the page and reach
+ * down it, and no letter is smaller than 12 units of 960. */
+static void weights_fill_their_slides(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan;
+        int pages;           /* of weights */
+        double ink, tallest; /* of a page, at least: area of all matrices, height of one */
+    } row[] = {{"plans/01-column-row-mlp.yaml", 1, 0.25, 0.6},
+               {"plans/09-llama3-8b-dp2-cp2-tp2.yaml", 1, 0.12, 0.5},
+               {"plans/18-llama3-8b-backward.yaml", 1, 0.065, 0.32},
+               {"plans/20-llama3-8b-fsdp-tp.yaml", 1, 0.06, 0.29},
+               {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", 2, 0.1, 0.48},
+               {"plans/30-mixtral-8x7b-ep-dp-cp.yaml", 1, 0.1, 0.5},
+               {"plans/41-llama3-8b-ring4-zigzag.yaml", 1, 0.13, 0.46},
+               {"plans/54-deepseek-v3-latent-ring4.yaml", 1, 0.035, 0.55}};
+    if (access("plans", F_OK) != 0) skip();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        PlanRun r = planned_file(a, row[i].plan);
+        Scene *page[VIEW_MAX_PAGES];
+        RenderOptions o = view("shards");
+        o.preset = "slide";
+        assert_true(render_pages(r.t, r.d, &o, a, page) >= row[i].pages);
+        for (int k = 0; k < row[i].pages; k++) {
+            double ink = 0, tallest = 0;
+            for (int m = 0; m < page[k]->n_marks; m++) {
+                const Mark *x = &page[k]->marks[m];
+                if (x->kind == MARK_TEXT) assert_true(x->size * page[k]->scale >= 12 - 1e-9);
+                if (x->kind != MARK_RECT || x->stroke != ROLE_WEIGHT_LINE || x->ground) continue;
+                ink += x->w * x->h, tallest = fmax(tallest, x->h);
+            }
+            ink /= page[k]->page_w * page[k]->page_h, tallest /= page[k]->page_h;
+            if (ink < row[i].ink || tallest < row[i].tallest)
+                fail_msg("%s: matrices take %.3f of slide %d, the tallest %.3f of its height",
+                         row[i].plan, ink, k + 1, tallest);
+        }
+        arena_free(a);
+    }
+}
 /* No two slides of shards are called alike: values of one section on several say which they are. On
  * a page each move of a value stands between two, though what one makes another may take. */
 static void values_of_shards_are_told_apart(void **state) {
@@ -2076,6 +2117,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
                                           cmocka_unit_test(ways_peak_where_activations_do),
                                           cmocka_unit_test(slides_name_no_options),
                                           cmocka_unit_test(slides_of_shards_say_what_they_show),
+                                          cmocka_unit_test(weights_fill_their_slides),
                                           cmocka_unit_test(values_of_shards_are_told_apart),
                                           cmocka_unit_test(boxes_of_an_overview_are_alike),
                                           cmocka_unit_test(slides_of_products_show_all_ranks),

@@ -7,6 +7,7 @@
 #include "render/shards/shards_grid.h"
 #include "render/shards/shards_load.h"
 #include "render/shards/shards_ring.h"
+#include "render/shards/shards_tiles.h"
 #include "render/shards/shards_values.h"
 #include "render/shards/shards_which.h"
 #include "render/furniture/headline.h"
@@ -23,7 +24,9 @@ enum {
     GAP = 20,
     MIN_CUT = 5,
     BESIDE = 330,
-    BESIDE_GAP = 36
+    BESIDE_GAP = 36,
+    WORDS_BASE = 12, /* from the top of a line of words to its baseline */
+    TILES_UNDER = 22
 };
 
 /* The longest side of a layer's matrices, to begin with. */
@@ -83,7 +86,8 @@ typedef struct {
     double slack;            /* of the room beside the matrix, what the next one's index may take */
     double far_h;            /* height and lines of words of the matrix that faces it */
     int far_line;
-    bool first; /* begins a line */
+    bool first;     /* begins a line */
+    ShardTile tile; /* its place on a slide */
     int n_line;
     const char *line[12];
 } Slot;
@@ -194,7 +198,8 @@ static void mark_slot(ShardPen *p, const Slot *s, Area at) {
     wrong_flag(p->s, p->wrong, step, at.x, at.y);
 }
 
-static void draw_slot(ShardPen *p, const Slot *s, double x, double y, double table) {
+/* With its name at (x, y), and the first of its words at that baseline. */
+static void draw_slot(ShardPen *p, const Slot *s, double x, double y, Pt words) {
     scene_begin(p->s, "weight", arena_printf(p->c->arena, "weight-%s", s->q->rest.name), s->tip);
     scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, s->name);
     if (s->unlike)
@@ -206,7 +211,7 @@ static void draw_slot(ShardPen *p, const Slot *s, double x, double y, double tab
     shards_draw_cuts(p, &s->k, false, at);
     mark_slot(p, s, at);
     for (int i = 0; i < s->n_line; i++)
-        scene_text(p->s, x, table + 17 * i,
+        scene_text(p->s, words.x, words.y + 17 * i,
                    (TextLook){ALIGN_LEFT, i ? 12 : 12.5, i ? REGULAR : MEDIUM,
                               i > 1 ? ROLE_SECOND : ROLE_INK},
                    s->line[i]);
@@ -260,16 +265,40 @@ static double draw_matrices(ShardPen *p, const Slot *slot, int n, double y) {
     for (int i = 0; i < n;) {
         int k = line_end(slot, n, i, &w, &high, &words);
         double x = p->x, table = y + 30 + high + 30;
-        double line = p->preset == PRESET_SLIDE ? w + fmax(gap - GAP, 0) * (k - i - 1) : p->w;
-        scene_segment(p->s, (Pt){p->x, table - 20}, (Pt){p->x + line, table - 20}, ROLE_GRID, 1);
+        scene_segment(p->s, (Pt){p->x, table - 20}, (Pt){p->x + p->w, table - 20}, ROLE_GRID, 1);
         for (; i < k; i++) {
             x += slot_left(slot, i);
-            draw_slot(p, &slot[i], x, y, table);
+            draw_slot(p, &slot[i], x, y, (Pt){x, table});
             x += slot[i].room + fmax(gap, 0);
         }
         y = table + 17 * words + 16;
     }
     return y;
+}
+
+/* The tile of a slide that a matrix takes at the pen's scale. */
+static ShardTile tile_of(ShardPen *p, const Slot *s) {
+    ShardTile t = {.left = s->left,
+                   .w = s->w + shards_stack(p->c->t, &s->r, &s->k),
+                   .h = slot_height(s),
+                   .name_w = scene_width(p->s, 15, BOLD, s->name),
+                   .words_h = 17 * s->n_line};
+    for (int i = 0; i < s->n_line; i++)
+        t.words_w =
+            fmax(t.words_w, scene_width(p->s, i ? 12 : 12.5, i ? REGULAR : MEDIUM, s->line[i]));
+    return t;
+}
+/* The matrices of a slide, where their tiles are; returns the y under them. */
+static double draw_tiles(ShardPen *p, const Slot *slot, int n, double y) {
+    double low = y;
+    for (int i = 0; i < n; i++) {
+        const ShardTile *t = &slot[i].tile;
+        const double words = y + t->words.y;
+        draw_slot(p, &slot[i], p->x + t->at.x, y + t->at.y,
+                  (Pt){p->x + t->words.x, words + WORDS_BASE});
+        low = fmax(low, fmax(words + t->words_h, y + t->at.y + TILE_NAME + t->h));
+    }
+    return low + TILES_UNDER;
 }
 
 /* ---- the page ---- */
@@ -385,7 +414,7 @@ static const char *foot_words(ShardPen *p, const Slot *slot, int n, int from, in
 /* The matrices and what is said under them; returns the y under it. */
 static double draw_weights(ShardPen *p, const Slot *slot, int n, double y) {
     const char *line[3];
-    y = draw_matrices(p, slot, n, y);
+    y = p->preset == PRESET_SLIDE ? draw_tiles(p, slot, n, y) : draw_matrices(p, slot, n, y);
     int k = scene_wrap(p->s, vectors(p), (TextColumn){p->w, 12, REGULAR, 3, NULL}, line);
     ShardPen far = p->peer ? *p->peer : *p;
     const bool unlike = strcmp(vectors(p), vectors(&far)) != 0;
@@ -617,15 +646,19 @@ static void face_slots(ShardPen *p, Slot *slot, int n) {
     break_lines(slot, n, p->w);
 }
 
-/* The matrices of a slide that begins with slot i: a line, at the largest scale that the slide has
- * room for. Returns the slot after them. */
-static int slide_line(ShardPen *p, Slot *slot, int i, int n) {
-    double w, h, high, limit = height_room(p), all = p->w;
-    int words, k = line_end(slot, n, i, &w, &h, &words), lines = 0;
-    for (double most = all; most > 20 && lines != 1; most *= 0.97) {
-        lines = lay_out(p, slot + i, k - i, most, &high);
-        if (high > limit) lines = 0;
+/* The matrices of a slide that begins with slot i: a line of them, as columns, at the largest scale
+ * at which these have room in the height. Returns the slot after them. */
+static int slide_line(ShardPen *p, Slot *slot, int i, int n, double limit) {
+    double w, h, high;
+    int words, k = line_end(slot, n, i, &w, &h, &words);
+    ShardTile *tile = ARENA_ARRAY(p->c->arena, ShardTile, k - i);
+    bool fits = false;
+    for (double most = p->w; most > 20 && !fits; most *= 0.97) {
+        p->scale = common_scale(p, slot + i, k - i, most);
+        for (int j = i; j < k; j++) size_slot(p, &slot[j]), tile[j - i] = tile_of(p, &slot[j]);
+        fits = shards_tiles(p->c->arena, tile, k - i, p->w, limit, &high);
     }
+    for (int j = i; j < k; j++) slot[j].tile = tile[j - i];
     return k;
 }
 
@@ -681,8 +714,13 @@ static int weight_pages(ShardPen *p, Slot *slot, int n, int *lines, Scene **page
     }
     *lines = 0;
     for (int i = 0, k; i < n && pages < VIEW_MAX_PAGES / 2; i = k) {
-        k = slide_line(p, slot, i, n);
-        page[pages++] = draw_page(p, slot + i, k - i, 0, 0);
+        double more = 48; /* a short subtitle or footer leaves more room than is sure */
+        do {
+            k = slide_line(p, slot, i, n, height_room(p) - TILES_UNDER + more);
+            page[pages] = draw_page(p, slot + i, k - i, 0, 0);
+            more -= 6;
+        } while (more >= 0 && !readable(p, page[pages]));
+        pages++;
     }
     return pages;
 }

@@ -284,15 +284,20 @@ static void test_dtype_and_nothing(void **state) {
     spans(t, 0, 0, 16.25, 0);
     arena_free(a);
 }
-/* Uneven classes: the early one waits inside the collective, which ends for both at once. */
-static void test_classes_meet(void **state) {
-    (void)state;
-    Arena *a = arena_new();
+/* A mesh of dp 2, tp 4 whose halves over dp are classes of their own. */
+static Trace *two_classes(Arena *a) {
     Trace *t = mesh_trace(a, 2, 4);
     t->n_classes = 2;
     t->classes = ARENA_ARRAY(a, RankSet, 2);
     t->classes[0] = rankset_range(a, 0, 4, 1);
     t->classes[1] = rankset_range(a, 4, 4, 1);
+    return t;
+}
+/* Uneven classes: the early one waits inside the collective, which ends for both at once. */
+static void test_classes_meet(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Trace *t = two_classes(a);
     compute(t, 0, 1.75, 0, -1);
     t->computes[0].ranks = t->classes[0];
     compute(t, 0, 4.75, 0, -1);
@@ -323,11 +328,7 @@ static void test_classes_meet(void **state) {
 static void test_busiest_computes_most(void **state) {
     (void)state;
     Arena *a = arena_new();
-    Trace *t = mesh_trace(a, 2, 4);
-    t->n_classes = 2;
-    t->classes = ARENA_ARRAY(a, RankSet, 2);
-    t->classes[0] = rankset_range(a, 0, 4, 1);
-    t->classes[1] = rankset_range(a, 4, 4, 1);
+    Trace *t = two_classes(a);
     collective(t, 0, "all_reduce", "dp", dp_of_2, 0, -1);
     compute(t, 1, 1.75, 0, -1); /* beside the collective */
     t->computes[0].ranks = t->classes[0];

@@ -82,15 +82,23 @@ static const char *data_axes(const Held *h, int n) {
 }
 
 /* Gradients are there all the time, as buckets keep them, so that the peak is not the plan's own
- * but where the other live values are most: the step; -1: nothing is recorded. */
-static int most_beside_gradients(Arena *a, const Trace *t, int64_t rank, int64_t *bytes) {
+ * but where the other live values are most, alone and with the plan's copies of parameters. */
+typedef struct {
+    int step, step_gathered; /* -1: nothing is recorded */
+    int64_t live, gathered;  /* gathered: what those make it more */
+} Beside;
+static Beside most_beside_gradients(Arena *a, const Trace *t, int64_t rank) {
     MemCourse c;
-    int step = -1;
-    *bytes = 0;
-    if (!memory_course(a, t, rank, &c)) return -1;
-    for (int i = 0; i < c.n_steps; i++)
-        if (step < 0 || c.live[i] - c.grad[i] > *bytes) step = i, *bytes = c.live[i] - c.grad[i];
-    return step;
+    Beside b = {.step = -1, .step_gathered = -1};
+    int64_t all = 0;
+    if (!memory_course(a, t, rank, &c)) return b;
+    for (int i = 0; i < c.n_steps; i++) {
+        const int64_t live = c.live[i] - c.grad[i], with = c.all[i] - c.grad[i];
+        if (b.step < 0 || live > b.live) b.step = i, b.live = live;
+        if (b.step_gathered < 0 || with > all) b.step_gathered = i, all = with;
+    }
+    b.gathered = all - b.live;
+    return b;
 }
 
 static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by; }
@@ -102,11 +110,10 @@ int memory_ways(Arena *a, const Trace *t, const MemClass *m, MemWay out[MEM_WAYS
     const char *data = data_axes(h, n);
     int64_t all = 0, per = data ? degree(t, data, data) : 1, width = 0, grad = 0;
     if (per < 2) return 0;
-    int64_t live;
-    const int step = most_beside_gradients(a, t, m->rank, &live);
+    const Beside beside = most_beside_gradients(a, t, m->rank);
     bool same = true; /* each number has the same bytes, and the same ranks to share it */
     for (int way = 0; way < MEM_WAYS; way++)
-        out[way] = (MemWay){.name = name[way], .held = {.rank = m->rank, .step = step}};
+        out[way] = (MemWay){.name = name[way], .held = {.rank = m->rank, .step = beside.step}};
     for (int i = 0; i < n; i++) {
         const Held *x = &h[i];
         const int64_t d = degree(t, x->grad->shape.pending, data),
@@ -125,9 +132,14 @@ int memory_ways(Arena *a, const Trace *t, const MemClass *m, MemWay out[MEM_WAYS
         arena_printf(a, "over %s, %lld ranks", words_axis_list(a, t, data), (long long)per);
     const char *cut[MEM_WAYS] = {"everything on every rank", arena_printf(a, "state cut %s", over),
                                  "and gradients", "and parameters, at rest"};
+    if (beside.gathered > 0) { /* a plan with FSDP: ZeRO-3 gathers for use what the plan does */
+        MemClass *c = &out[MEM_WAYS - 1].held;
+        c->bytes[MEM_GATHERED] = beside.gathered, c->step = beside.step_gathered;
+        cut[MEM_WAYS - 1] = "and parameters, gathered";
+    }
     for (int way = 0; way < MEM_WAYS; way++) {
         MemClass *c = &out[way].held;
-        c->bytes[MEM_ACTS] = live;
+        c->bytes[MEM_ACTS] = beside.live;
         for (int k = 0; k < MEM_KINDS; k++) c->total += c->bytes[k];
         /* sums of norms' gradients alone, over tp, are no data parallelism: four equal bars */
         const int64_t saved = out[0].held.total - c->total;

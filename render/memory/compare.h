@@ -1,6 +1,6 @@
 /* What a rank would hold of the same model if data parallelism kept it in other ways: DDP and the
- * three stages of ZeRO. Refuses to guess what FSDP gathers for use, and what a plan's own optimizer
- * is: all rows have AdamW with its state in float32. */
+ * three stages of ZeRO. Refuses to guess what ZeRO-3 would gather for use where the plan gathers
+ * nothing, and what a plan's own optimizer is: all rows have AdamW with its state in float32. */
 #ifndef SP_RENDER_MEMORY_COMPARE_H
 #define SP_RENDER_MEMORY_COMPARE_H
 #include "render/memory/memory.h"
@@ -14,7 +14,8 @@ typedef struct {
 /* Rows for the rank of `m`; returns their number, 0 if nothing says over which axes gradients of
  * weights are added up, or ZeRO would cut next to nothing. Gradients are there all the time, so
  * all rows have the live values of the step that has most beside gradients, which may be another
- * than the plan's own peak. In the arena. */
+ * than the plan's own peak; ZeRO-3 has what a plan with FSDP then holds of gathered parameters, at
+ * the step where both are most. In the arena. */
 int memory_ways(Arena *a, const Trace *t, const MemClass *m, MemWay out[MEM_WAYS]);
 /* "4,015,263,744" */
 const char *memory_thousands(Arena *a, int64_t n);

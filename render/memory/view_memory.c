@@ -720,8 +720,11 @@ static const char *counted(MemPen *p) {
                    : arena_printf(p->a,
                                   " Under DDP and ZeRO gradients are there all the time, as "
                                   "buckets keep them, so the peak is at step %d, which has most "
-                                  "live values beside gradients; nothing is gathered for use.",
-                                  p->way[0].held.step),
+                                  "live values beside gradients; %s.",
+                                  p->way[0].held.step,
+                                  p->way[MEM_WAYS - 1].held.bytes[MEM_GATHERED]
+                                      ? "only ZeRO-3 gathers for use, as the plan does"
+                                      : "nothing is gathered for use"),
         apart_words(p), rows_words(p), p->capacity ? " " : "",
         p->capacity
             ? arena_printf(p->a, "%s.", words_capital(p->a, memory_capacity_words(p->a, p->c->t)))

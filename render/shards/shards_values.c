@@ -698,10 +698,15 @@ static void draw_between(ShardPen *p, const Row *r, int number, Area at) {
     scene_end(p->s);
 }
 
+/* All rows, and the lines that they stand in; returns how many lines. */
+static int read_lines(ShardPen *p, Row *row, Line *line) {
+    const int n = value_rows(p, row);
+    return make_lines(p, row, n, line);
+}
 int shards_values_page(ShardPen *p, int from, int most) {
     Row row[MAX_ROWS];
     Line line[MAX_LINES];
-    int lines = make_lines(p, row, value_rows(p, row), line), end = from, high = 0;
+    int lines = read_lines(p, row, line), end = from, high = 0;
     while (end < lines) {
         int k = end;
         while (k < lines && row[line[k].left].section == row[line[end].left].section) k++;
@@ -720,7 +725,7 @@ int shards_values_page(ShardPen *p, int from, int most) {
 int shards_values(ShardPen *p) {
     Row row[MAX_ROWS];
     Line line[MAX_LINES];
-    return make_lines(p, row, value_rows(p, row), line);
+    return read_lines(p, row, line);
 }
 static void mark_unlike(ShardPen *p, Row *row, int n) {
     Unlike u[MAX_ROWS];
@@ -851,8 +856,7 @@ const char *shards_values_title(ShardPen *p, int from, int count) {
     Row row[MAX_ROWS];
     Line line[MAX_LINES];
     Str s = str_new(p->c->arena);
-    int lines = make_lines(p, row, value_rows(p, row), line),
-        end = from + count < lines ? from + count : lines;
+    int lines = read_lines(p, row, line), end = from + count < lines ? from + count : lines;
     for (int i = from, k; i < end; i = k) {
         const int of = row[line[i].left].section;
         for (k = i; k < end && row[line[k].left].section == of;) k++;

@@ -512,8 +512,8 @@ static void mark_wrong(BlockPen *p, Mark *border, int step) {
 /* The flag of a wrong step sits on the upper left corner of its box. */
 static void flag(BlockPen *p, int step, double x, double y) {
     wrong_flag(p->s, p->g->wrong, step, x, y);
-} /* The name in the middle, under it what brings its weight and what it reads of the forward pass.
-   */
+}
+/* In the middle its name, under it what brings its weight and what it reads of the forward pass. */
 static void plain_box(BlockPen *p, const BlockNode *n, const BlockOp *op, const char *name,
                       Area box) {
     double x = box.x, y = box.y, w = box.w, h = box.h;

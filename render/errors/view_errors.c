@@ -121,10 +121,10 @@ static const char *layer_in(const char *name, size_t *n) {
     static const char *const before[] = {"grad.", "param."};
     for (int i = 0; i < 2; i++)
         if (!strncmp(name, before[i], strlen(before[i]))) name += strlen(before[i]);
-    const char *digits = name + strlen("layers.");
-    if (strncmp(name, "layers.", strlen("layers."))) return NULL;
-    *n = strlen("layers.") + strspn(digits, "0123456789") + 1;
-    return name[*n - 1] == '.' ? name : NULL;
+    int layer;
+    const char *in = words_in_layer(name, &layer);
+    if (in) *n = (size_t)(in - name);
+    return in ? name : NULL;
 }
 /* Of a run of one layer nobody needs to read in every row which it is. */
 static const char *one_layer(const ErrPen *p) {

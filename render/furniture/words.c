@@ -453,12 +453,19 @@ const char *words_value_path(Arena *a, const Trace *t, const char *name, const c
     return k.before;
 }
 
+const char *words_in_layer(const char *path, int *layer) {
+    static const char layers[] = "layers.";
+    if (strncmp(path, layers, sizeof layers - 1)) return NULL;
+    const char *number = path + sizeof layers - 1, *dot = number + strspn(number, "0123456789");
+    if (dot == number || *dot != '.') return NULL;
+    *layer = atoi(number);
+    return dot + 1;
+}
 /* "moe.list" of "layers.0.moe.list": its leaf alone says little. */
 static const char *without_layer(const char *path) {
-    static const char layers[] = "layers.";
-    if (strncmp(path, layers, sizeof layers - 1)) return path;
-    const char *number = path + sizeof layers - 1, *dot = number + strspn(number, "0123456789");
-    return dot > number && *dot == '.' ? dot + 1 : path;
+    int layer;
+    const char *in = words_in_layer(path, &layer);
+    return in ? in : path;
 }
 const char *words_wrong_value(Arena *a, const Trace *t, const char *name, bool brief) {
     const bool param = trace_param(t, name) != NULL; /* "weight" alone would be its leaf */

@@ -60,6 +60,8 @@ int64_t words_group_of(const RankGroups *g, int64_t rank);
 /* Last component of a path: "wq" of "layers.0.attention.wq"; where that is a number alone, with
  * what it counts: "attn_part.0". */
 const char *words_leaf(const char *path);
+/* "attention.wq" of "layers.0.attention.wq", with its layer; NULL: the path is of no layer. */
+const char *words_in_layer(const char *path, int *layer);
 /* Which block of keys partial attention sees, by the name of what it makes ("layers.0.attn_part.2"
  * is 2); -1: that is no part. */
 int words_attention_part(const char *of);

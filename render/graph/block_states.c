@@ -2,7 +2,6 @@
  * out. One name for a value in circles, pills and boxes, of both passes. */
 #include "render/graph/block_graph.h"
 #include "base/text.h"
-#include <stdlib.h>
 #include <string.h>
 
 /* State `index` of `total` + 1. */
@@ -37,12 +36,9 @@ void block_name_states(BlockGraph *g) {
 /* The layer of the value that is called as that of the drawn layer but for its number, as the
  * output of the last layer, which the head reads; -1: it is not so called. */
 static int elsewhere(const BlockGraph *g, const char *drawn, const char *value) {
-    static const char begins[] = "layers.";
-    const size_t n = sizeof begins - 1;
-    if (g->layer < 0 || strncmp(drawn, begins, n) != 0 || strncmp(value, begins, n) != 0) return -1;
-    char *end[2];
-    const long of = strtol(drawn + n, &end[0], 10), is = strtol(value + n, &end[1], 10);
-    return of == g->layer && !strcmp(end[0], end[1]) ? (int)is : -1;
+    int of, is;
+    const char *own = words_in_layer(drawn, &of), *other = words_in_layer(value, &is);
+    return own && other && of == g->layer && !strcmp(own, other) ? is : -1;
 }
 
 const char *block_state(const BlockGraph *g, const char *value) {

@@ -559,12 +559,12 @@ static const char *not_known(const MemCourse *c) {
 static double alive_name(MemPen *p, Pt at, const char *name, double room) {
     const TextLook set = {ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK};
     const char *path, *before = words_value_path(p->a, p->c->t, name, &path);
-    const char *digits = path + strlen("layers.");
-    size_t n = strncmp(path, "layers.", strlen("layers.")) ? 0 : strspn(digits, "0123456789");
-    if (words_find_dim(p->c->t, "layers") == 1 && n && digits[n] == '.') path = digits + n + 1;
+    int layer;
+    const char *in = words_find_dim(p->c->t, "layers") == 1 ? words_in_layer(path, &layer) : NULL;
+    if (in) path = in;
     room -= scene_width(p->s, set.size, set.weight, before);
     /* where it is too long, without what the shape beside it says as well */
-    n = *before ? text_before(path, ".weight") : 0;
+    const size_t n = *before ? text_before(path, ".weight") : 0;
     if (n && scene_width(p->s, set.size, set.weight, path) > room)
         path = arena_strndup(p->a, path, n);
     path = fit_name(p->s, path, room, set.size, set.weight);
@@ -959,11 +959,10 @@ typedef struct {
     int64_t bytes, each;
 } AliveRow;
 /* "layers.*.resid_attn" of "layers.0.resid_attn"; NULL: it is no layer's. */
-static const char *of_layers(Arena *a, const char *path, int layer) {
-    const char *number = arena_printf(a, "layers.%d.", layer);
-    const char *at = layer < 0 ? NULL : strstr(path, number);
-    return at ? arena_printf(a, "%.*slayers.*.%s", (int)(at - path), path, at + strlen(number))
-              : NULL;
+static const char *of_layers(Arena *a, const char *path) {
+    int layer;
+    const char *in = words_in_layer(path, &layer);
+    return in ? arena_printf(a, "layers.*.%s", in) : NULL;
 }
 /* The rows of l[0..n) in their order; where three layers or more hold the same, these are one. */
 static int alive_rows(MemPen *p, const MemLife *const *l, int n, AliveRow **out) {
@@ -980,7 +979,7 @@ static int alive_rows(MemPen *p, const MemLife *const *l, int n, AliveRow **out)
                       .each = l[i]->bytes};
         r.before = words_value_path(p->a, p->c->t, l[i]->v->shape.name, &r.path);
         row[i] = r;
-        const char *path = of_layers(p->a, r.path, layer);
+        const char *path = of_layers(p->a, r.path);
         int k = path ? 0 : n_kinds;
         while (k < n_kinds && (many[k].each != r.each || many[k].last == layer ||
                                strcmp(many[k].path, path) || strcmp(many[k].before, r.before)))

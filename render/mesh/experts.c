@@ -38,25 +38,27 @@ static const char *side_axes(Arena *a, const Trace *t, const MeshSide *s) {
     for (int i = 0; i < s->n; i++) str_addf(&list, "%s%s", i ? "*" : "", t->axes[s->axis[i]].name);
     return words_axis_list(a, t, list.n ? list.s : "");
 }
-/* "ep=4 (dp·cp)": the plan's name for these axes, if it has one, and what they are. */
-static const char *side_text(Arena *a, const Trace *t, const MeshSide *s) {
-    const char *axes = side_axes(a, t, s);
-    for (int g = 0; g < t->n_groups; g++) {
-        unsigned in = 0;
-        for (int i = 0; i < s->n; i++) in |= 1u << s->axis[i];
-        if (in && mesh_axes(t, t->groups[g].axes) == in)
-            return arena_printf(a, "%s=%lld (%s)", t->groups[g].name, (long long)s->size, axes);
-    }
-    return arena_printf(a, "%s=%lld", axes, (long long)s->size);
-}
-
-/* ---- the two meshes ---- */
-
 static unsigned side_mask(const MeshSide *s) {
     unsigned mask = 0;
     for (int i = 0; i < s->n; i++) mask |= 1u << s->axis[i];
     return mask;
 }
+/* The plan's name for exactly these axes; NULL: it has none. */
+static const char *side_name(const Trace *t, const MeshSide *s) {
+    const unsigned in = side_mask(s);
+    for (int g = 0; g < t->n_groups && in; g++)
+        if (mesh_axes(t, t->groups[g].axes) == in) return t->groups[g].name;
+    return NULL;
+}
+/* "ep=4 (dp·cp)": the plan's name for these axes, if it has one, and what they are. */
+static const char *side_text(Arena *a, const Trace *t, const MeshSide *s) {
+    const char *axes = side_axes(a, t, s), *name = side_name(t, s);
+    return name ? arena_printf(a, "%s=%lld (%s)", name, (long long)s->size, axes)
+                : arena_printf(a, "%s=%lld", axes, (long long)s->size);
+}
+
+/* ---- the two meshes ---- */
+
 static int64_t mask_size(const Trace *t, unsigned mask) {
     int64_t size = 1;
     for (int i = 0; i < t->n_axes; i++) size *= mask >> i & 1 ? t->axes[i].size : 1;
@@ -122,9 +124,7 @@ static MeshView expert_mesh(Arena *a, const Trace *t, const MeshExperts *m) {
     MeshView v = {.words = str_new(a)};
     const unsigned ep = side_mask(&m->ep), inside = side_mask(&m->inside),
                    copies = side_mask(&m->copies);
-    const char *name = NULL;
-    for (int g = 0; g < t->n_groups && !name && ep; g++)
-        if (mesh_axes(t, t->groups[g].axes) == ep) name = t->groups[g].name;
+    const char *name = side_name(t, &m->ep);
     add_axes(&v, a, t, ~(ep | inside | copies)); /* stages */
     add_axes(&v, a, t, copies);
     add_axis(&v, t, name ? name : side_axes(a, t, &m->ep), ep);

@@ -8,8 +8,8 @@
 #include <string.h>
 
 static int layer_of(const char *value) {
-    static const char head[] = "layers.";
-    return value && !strncmp(value, head, sizeof head - 1) ? atoi(value + sizeof head - 1) : -1;
+    int layer;
+    return value && words_in_layer(value, &layer) ? layer : -1;
 }
 
 /* The record of the list that a step left; before it, the last one of that list. */

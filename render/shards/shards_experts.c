@@ -100,8 +100,12 @@ static int64_t experts_of(const Shelf *s, int64_t i, int64_t *first) {
     for (int64_t k = 0; k < i; k++) *first += e->part[k];
     return e->part[i];
 }
-/* Ranks that hold the part of the experts, and of their rows and columns (-1: any). */
-static const char *owners(ShardPen *p, const Shelf *s, const int64_t part[3]) {
+/* Ranks that hold a part: "0,2", in words "ranks 0,2"; many are counted, "16 ranks" in both. */
+typedef struct {
+    const char *text, *words;
+} Owners;
+/* Of the part of the experts, and of their rows and columns (-1: any). */
+static Owners owners(ShardPen *p, const Shelf *s, const int64_t part[3]) {
     const Trace *t = p->c->t;
     const DimCut *const cut[3] = {&s->e, &s->r, &s->k};
     int64_t *list = ARENA_ARRAY(p->c->arena, int64_t, t->ranks), n = 0;
@@ -113,9 +117,11 @@ static const char *owners(ShardPen *p, const Shelf *s, const int64_t part[3]) {
     }
     const RankSet set = rankset_from(p->c->arena, list, n);
     const char *text = rankset_text(&set, p->c->arena);
-    return strchr(text, ':') || strlen(text) > 12
-               ? arena_printf(p->c->arena, "%lld ranks", (long long)n)
-               : text;
+    if (strchr(text, ':') || strlen(text) > 12) {
+        text = arena_printf(p->c->arena, "%lld ranks", (long long)n);
+        return (Owners){text, text};
+    }
+    return (Owners){text, arena_printf(p->c->arena, "rank%s %s", n == 1 ? "" : "s", text)};
 }
 
 /* ---- sizes ---- */
@@ -133,7 +139,7 @@ static double part_width(ShardPen *p, const Shelf *s, const Plan *plan, int64_t 
     int64_t first, n = experts_of(s, i, &first);
     const int64_t part[3] = {i, -1, -1};
     const double w = wide_of(s, plan->scale),
-                 words = scene_width(p->s, 12, REGULAR, owners(p, s, part));
+                 words = scene_width(p->s, 12, REGULAR, owners(p, s, part).text);
     const double matrices =
         plan->each ? (double)n * (w + NEXT_GAP) - NEXT_GAP : w + SHEET * sheets(n);
     return fmax(fmax(matrices, words), plan->each ? 0 : scene_width(p->s, 12, REGULAR, "E100-127"));
@@ -221,7 +227,7 @@ static void draw_matrix(ShardPen *p, const Shelf *s, int64_t i, Area at, bool to
             const int tone = dealt        ? shards_shade(i, s->e.n)
                              : s->r.n > 1 ? shards_shade(part[1], s->r.n)
                                           : shards_shade(part[2], s->k.n);
-            const char *who = owners(p, s, part);
+            const char *who = owners(p, s, part).text;
             scene_rect(p->s, a, 0,
                        (Look){cut ? ROLE_SHARD + tone : ROLE_PAPER, ROLE_WEIGHT_LINE, 0.8});
             if (own && cut) scene_rect(p->s, a, 0, (Look){ROLE_NONE, ROLE_INK, 2.25});
@@ -257,11 +263,11 @@ static void draw_part(ShardPen *p, const Shelf *s, const Plan *plan, int64_t i, 
                numbered = plan->each && /* all or none */
                           scene_width(p->s, 12, REGULAR, range_of(p, s->e.size - 1, 1)) + 6 <=
                               w + NEXT_GAP;
-    const char *who = owners(p, s, part);
-    scene_begin(p->s, "experts",
-                arena_printf(p->c->arena, "experts-%s-%lld", s->q->rest.name, (long long)i),
-                arena_printf(p->c->arena, "%s of %s: rank%s %s", range_of(p, first, n), s->name,
-                             strpbrk(who, ",- ") ? "s" : "", who));
+    const Owners who = owners(p, s, part);
+    scene_begin(
+        p->s, "experts",
+        arena_printf(p->c->arena, "experts-%s-%lld", s->q->rest.name, (long long)i),
+        arena_printf(p->c->arena, "%s of %s: %s", range_of(p, first, n), s->name, who.words));
     for (int k = plan->each ? 0 : sheets(n); k > 0; k--)
         scene_rect(p->s, (Area){at.x + SHEET * k, at.y - SHEET * k, w, h}, 0,
                    (Look){ROLE_PAPER, ROLE_WEIGHT_LINE, 1})
@@ -277,10 +283,9 @@ static void draw_part(ShardPen *p, const Shelf *s, const Plan *plan, int64_t i, 
         draw_cuts(p, &s->k, false, a);
         if (numbered) scene_text(p->s, a.x + w / 2, a.y - 7, mid, text);
     }
-    const char *ranks = arena_printf(p->c->arena, "rank%s %s", strpbrk(who, ",-") ? "s" : "", who);
-    const bool alone = strstr(who, "rank") || scene_width(p->s, 12, REGULAR, ranks) >
-                                                  part_width(p, s, plan, i) + PART_GAP / 2.0 - 4;
-    scene_text(p->s, at.x, at.y + h + 18, left, alone ? who : ranks);
+    const double room = part_width(p, s, plan, i) + PART_GAP / 2.0 - 4;
+    const bool fits_in = scene_width(p->s, 12, REGULAR, who.words) <= room;
+    scene_text(p->s, at.x, at.y + h + 18, left, fits_in ? who.words : who.text);
     scene_end(p->s);
 }
 /* Returns the y under it. */

@@ -957,8 +957,8 @@ static void test_all_stopped(void **state) {
 }
 /* ---- several machines ---- */
 /* Two, with networks of their own (machines.sh): $1 has them, the rest are the words of each rank.
- * CUT: seconds until one has no network any more; the last line says how long after that the last
- * rank has ended. */
+ * CUT: one has no network any more where FAKE_FAULT holds a rank; the last line says how long after
+ * that the last rank has ended. */
 static const char on_two[] =
     "dir=$1; shift\n"
     "for r in 0 1 2 3; do\n"
@@ -969,9 +969,10 @@ static const char on_two[] =
     "  pids=\"$pids $!\"\n"
     "done\n"
     "if [ \"${CUT:-}\" ]; then\n"
-    "  sleep $CUT\n"
+    "  until [ -e \"$dir/held\" ] || ! kill -0 $!; do sleep 0.02; done\n"
     "  ip link set \"$(ip -o link | grep -o 'sp[0-9]*o2' | head -n 1)\" down\n"
     "  begin=$(date +%s%N)\n"
+    "  rm \"$dir/held\"\n"
     "fi\n"
     "for p in $pids; do wait $p || code=$?; done\n"
     "cat $dir/err.*\n"
@@ -1003,8 +1004,9 @@ static void test_two_networks(void **state) {
     assert_non_null(strstr(child_read(a, o, &n), "the same between machines"));
     /* who is cut off speaks for itself, on each machine one */
     double deadline = 2.0 * slow_machine();
-    mpi_expect(line_code(o, e, "CUT=1 %s check %s %s %s %s %s %s --cuda --deadline %g", on, plan18,
-                         plan18, plan18, plan18, plan18, plan18, deadline),
+    mpi_expect(line_code(o, e,
+                         "CUT=1 FAKE_FAULT=\"0 GroupEnd 3 hold\" %s check %s --cuda --deadline %g",
+                         on, plan18, deadline),
                5, o, "rank 0 has been silent for ");
     assert_int_equal(ends_told(o), 2);
     const char *ended = strstr(child_read(a, o, &n), "ended ");

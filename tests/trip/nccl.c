@@ -7,12 +7,12 @@
  * old, 0: there is none; FAKE_MODE: their compute mode; FAKE_NCCL_VERSION; FAKE_DIR: a folder where
  * ranks meet that have networks of their own. FAKE_FAULT="1 GroupEnd 3 remote" (planted.h): on rank
  * 1 the third call of that name fails. "returns remote" is what it returns; else "inprogress": it
- * is never done; "hang": what it asks for is never done; "kill", "stop": the process is; another
- * word: the communicator's asynchronous error, and what it asks for is never done. Of CUDA's calls
- * each word is an error that is returned. FAKE_FORGETS=cudaStreamWaitEvent: it does nothing.
- * Streams that nothing orders and that are at the same block end the process (order.h). The tests'
- * GPU (gpu.c) works on these streams too, in this memory: fake.h. FAKE_LOG=FILE: a line for each
- * communicator that is aborted.
+ * is never done; "hang": what it asks for is never done; "kill", "stop", "hold": the process is;
+ * another word: the communicator's asynchronous error, and what it asks for is never done. Of
+ * CUDA's calls each word is an error that is returned. FAKE_FORGETS=cudaStreamWaitEvent: it does
+ * nothing. Streams that nothing orders and that are at the same block end the process (order.h).
+ * The tests' GPU (gpu.c) works on these streams too, in this memory: fake.h. FAKE_LOG=FILE: a line
+ * for each communicator that is aborted.
  */
 #include "fake.h"
 #include "nccl_abi.h"

@@ -82,22 +82,19 @@ static const char *data_axes(const Held *h, int n) {
 }
 
 /* Gradients are there all the time, as buckets keep them, so that the peak is not the plan's own
- * but where the other live values are most, alone and with the plan's copies of parameters. */
+ * but the step where the other live values are most, with `copies` those and what the plan has
+ * gathered of parameters then. */
 typedef struct {
-    int step, step_gathered; /* -1: nothing is recorded */
-    int64_t live, gathered;  /* gathered: what those make it more */
+    int step; /* -1: nothing is recorded */
+    int64_t live, gathered;
 } Beside;
-static Beside most_beside_gradients(Arena *a, const Trace *t, int64_t rank) {
-    MemCourse c;
-    Beside b = {.step = -1, .step_gathered = -1};
-    int64_t all = 0;
-    if (!memory_course(a, t, rank, &c)) return b;
-    for (int i = 0; i < c.n_steps; i++) {
-        const int64_t live = c.live[i] - c.grad[i], with = c.all[i] - c.grad[i];
-        if (b.step < 0 || live > b.live) b.step = i, b.live = live;
-        if (b.step_gathered < 0 || with > all) b.step_gathered = i, all = with;
+static Beside most_beside_gradients(const MemCourse *c, bool copies) {
+    Beside b = {.step = -1};
+    for (int i = 0; i < c->n_steps; i++) {
+        const int64_t live = c->live[i] - c->grad[i],
+                      gathered = copies ? c->all[i] - c->live[i] : 0;
+        if (b.step < 0 || live + gathered > b.live + b.gathered) b = (Beside){i, live, gathered};
     }
-    b.gathered = all - b.live;
     return b;
 }
 
@@ -110,10 +107,14 @@ int memory_ways(Arena *a, const Trace *t, const MemClass *m, MemWay out[MEM_WAYS
     const char *data = data_axes(h, n);
     int64_t all = 0, per = data ? degree(t, data, data) : 1, width = 0, grad = 0;
     if (per < 2) return 0;
-    const Beside beside = most_beside_gradients(a, t, m->rank);
+    MemCourse course;
+    if (!memory_course(a, t, m->rank, &course)) course.n_steps = 0;
+    const Beside beside = most_beside_gradients(&course, false),
+                 gathers = most_beside_gradients(&course, true);
+    const bool copies = gathers.live + gathers.gathered > beside.live; /* a plan with FSDP */
     bool same = true; /* each number has the same bytes, and the same ranks to share it */
     for (int way = 0; way < MEM_WAYS; way++)
-        out[way] = (MemWay){.name = name[way], .held = {.rank = m->rank, .step = beside.step}};
+        out[way] = (MemWay){.name = name[way], .held = {.rank = m->rank}};
     for (int i = 0; i < n; i++) {
         const Held *x = &h[i];
         const int64_t d = degree(t, x->grad->shape.pending, data),
@@ -132,18 +133,15 @@ int memory_ways(Arena *a, const Trace *t, const MemClass *m, MemWay out[MEM_WAYS
         arena_printf(a, "over %s, %lld ranks", words_axis_list(a, t, data), (long long)per);
     const char *cut[MEM_WAYS] = {"everything on every rank", arena_printf(a, "state cut %s", over),
                                  "and gradients", "and parameters, at rest"};
-    if (beside.gathered > 0) { /* a plan with FSDP: ZeRO-3 gathers for use what the plan does */
-        MemClass *c = &out[MEM_WAYS - 1].held;
-        c->bytes[MEM_GATHERED] = beside.gathered, c->step = beside.step_gathered;
-        cut[MEM_WAYS - 1] = "and parameters, gathered";
-    }
+    if (copies) cut[MEM_WAYS - 1] = "and parameters, gathered";
     for (int way = 0; way < MEM_WAYS; way++) {
         MemClass *c = &out[way].held;
-        c->bytes[MEM_ACTS] = beside.live;
+        const Beside *b = copies && way == MEM_WAYS - 1 ? &gathers : &beside;
+        c->bytes[MEM_ACTS] = b->live, c->bytes[MEM_GATHERED] = b->gathered, c->step = b->step;
         for (int k = 0; k < MEM_KINDS; k++) c->total += c->bytes[k];
         /* sums of norms' gradients alone, over tp, are no data parallelism: four equal bars */
         const int64_t saved = out[0].held.total - c->total;
-        if (way == MEM_WAYS - 1 && saved < (out[0].held.total - c->bytes[MEM_ACTS]) / 100) return 0;
+        if (way == MEM_WAYS - 1 && saved < (out[0].held.total - beside.live) / 100) return 0;
         out[way].cut = cut[way];
         const char *by = arena_printf(a, "/%lld", (long long)per);
         out[way].formula =

@@ -14,8 +14,8 @@ typedef struct {
 /* Rows for the rank of `m`; returns their number, 0 if nothing says over which axes gradients of
  * weights are added up, or ZeRO would cut next to nothing. Gradients are there all the time, so
  * all rows have the live values of the step that has most beside gradients, which may be another
- * than the plan's own peak; ZeRO-3 has what a plan with FSDP then holds of gathered parameters, at
- * the step where both are most. In the arena. */
+ * than the plan's own peak; beside a plan with FSDP the row of ZeRO-3 has the step's that has most
+ * of these and of gathered parameters together, and both as they are there. In the arena. */
 int memory_ways(Arena *a, const Trace *t, const MemClass *m, MemWay out[MEM_WAYS]);
 /* "4,015,263,744" */
 const char *memory_thousands(Arena *a, int64_t n);

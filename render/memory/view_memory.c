@@ -305,13 +305,21 @@ static void draw_way(MemPen *p, const MemWay *m, const Bars *b, double y) {
                scene_fit(p->s, m->formula, 224, 12, REGULAR));
     scene_end(p->s);
 }
+/* Does ZeRO-3, which gathers, hold most at another step than the rows above it? */
+static bool peaks_apart(const MemPen *p) {
+    return p->way[MEM_WAYS - 1].held.step != p->way[0].held.step;
+}
 static const char *ways_words(const MemPen *p) {
-    return arena_printf(
-        p->a,
-        "The same model with AdamW in float32, by what data parallelism cuts; "
-        "each + %s of live values%s",
-        bytes_text(p->way[0].held.bytes[MEM_ACTS], p->a),
-        p->way[0].held.step < 0 ? "" : arena_printf(p->a, " at step %d", p->way[0].held.step));
+    const MemClass *first = &p->way[0].held, *last = &p->way[MEM_WAYS - 1].held;
+    return arena_printf(p->a,
+                        "The same model with AdamW in float32, by what data parallelism cuts; "
+                        "each + %s of live values%s%s",
+                        bytes_text(first->bytes[MEM_ACTS], p->a),
+                        first->step < 0 ? "" : arena_printf(p->a, " at step %d", first->step),
+                        peaks_apart(p)
+                            ? arena_printf(p->a, ", ZeRO-3 + %s at step %d",
+                                           bytes_text(last->bytes[MEM_ACTS], p->a), last->step)
+                            : "");
 }
 
 static double draw_key(MemPen *p, double y) {
@@ -698,6 +706,13 @@ static const char *apart_words(const MemPen *p) {
                         "during a step, which are not there at one time: %s less over time.",
                         bytes_text(p->course.at_peak - p->time.at_peak, p->a));
 }
+static const char *gathers_words(const MemPen *p) {
+    const MemClass *last = &p->way[MEM_WAYS - 1].held;
+    if (!last->bytes[MEM_GATHERED]) return "nothing is gathered for use";
+    return arena_printf(
+        p->a, "only ZeRO-3 gathers for use, as the plan does%s",
+        peaks_apart(p) ? arena_printf(p->a, ", and has its peak at step %d", last->step) : "");
+}
 static const char *counted(MemPen *p) {
     return arena_printf(
         p->a,
@@ -721,10 +736,7 @@ static const char *counted(MemPen *p) {
                                   " Under DDP and ZeRO gradients are there all the time, as "
                                   "buckets keep them, so the peak is at step %d, which has most "
                                   "live values beside gradients; %s.",
-                                  p->way[0].held.step,
-                                  p->way[MEM_WAYS - 1].held.bytes[MEM_GATHERED]
-                                      ? "only ZeRO-3 gathers for use, as the plan does"
-                                      : "nothing is gathered for use"),
+                                  p->way[0].held.step, gathers_words(p)),
         apart_words(p), rows_words(p), p->capacity ? " " : "",
         p->capacity
             ? arena_printf(p->a, "%s.", words_capital(p->a, memory_capacity_words(p->a, p->c->t)))

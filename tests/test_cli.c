@@ -1574,6 +1574,15 @@ static void test_diff_words(void **state) {
     assert_null(strstr(less.out, "bytes sent"));
     expect_code(less, 1, "B less sent, ", "");
     expect_code(RUN("diff", two, four), 1, "B more sent, ", "");
+    /* what micro-batches send is counted of all: half as many, twice as large, send as much */
+    size_t size;
+    const char *eight = "plans/45-llama3-8b-pp4-1f1b.yaml", *key = "microbatches: 8";
+    char *text = file_read(arena, diags_new(arena), eight, 1 << 20, (Loc){0}, &size),
+         *at = strstr(text, key);
+    assert_non_null(at);
+    at[strlen(key) - 1] = '4';
+    expect_code(RUN("diff", eight, put("four.yaml", text)), 1,
+                "of a rank: the same bytes sent in the whole step, ", "");
 }
 /* What says how a plan is run changes nothing in a trace: it is refused, not dropped in silence. */
 static void test_idle_options(void **state) {

@@ -306,7 +306,7 @@ const char *lookup_sent_text(const Trace *t, LookupCounts counts, const void *ar
     arena_free(tmp);
     return text;
 }
-static int of_step(const TraceCollective *k, const void *arg) {
+int lookup_of_step(const TraceCollective *k, const void *arg) {
     (void)arg;
     return k->per_step > 1 ? k->per_step : 1;
 }
@@ -317,10 +317,10 @@ const char *lookup_step_text(const Trace *t, int64_t rank, Arena *a) {
         if (rank >= 0 && groups_with(&k->groups, rank) < 0) continue;
         n += collective_per_step(k);
         if (collective_is_message(k)) messages += collective_per_step(k);
-        sent += of_step(k, NULL) * lookup_sent(k, rank);
+        sent += lookup_of_step(k, NULL) * lookup_sent(k, rank);
     }
     return arena_printf(a, "in the whole step, %lld micro-batches: %s, %s sent per rank",
                         (long long)parts, counted_text(a, n, messages),
-                        rank < 0 ? lookup_sent_text(t, of_step, NULL, false, a)
+                        rank < 0 ? lookup_sent_text(t, lookup_of_step, NULL, false, a)
                                  : bytes_text(sent, a));
 }

@@ -61,6 +61,8 @@ LookupRange lookup_range(int64_t least, int64_t most, bool exact, Arena *a);
 typedef int (*LookupCounts)(const TraceCollective *k, const void *arg);
 const char *lookup_sent_text(const Trace *t, LookupCounts counts, const void *arg, bool exact,
                              Arena *arena);
+/* Counts a collective as often as the whole step does it. */
+int lookup_of_step(const TraceCollective *k, const void *arg);
 /* With micro-batches, "in the whole step, 8 micro-batches: 48 collectives, 64 KiB sent per rank".
  * rank -1: of all ranks, and what they send as lookup_sent_text says it. */
 const char *lookup_step_text(const Trace *t, int64_t rank, Arena *a);

@@ -423,10 +423,13 @@ static const char *steps_text(const Trace *a, const Trace *b, Arena *m) {
 }
 const char *table_diff_verdict(const Trace *a, const Trace *b, Arena *m) {
     Str s = str_new(m);
-    int64_t sent_a = lookup_most_sent(a, NULL, NULL), sent_b = lookup_most_sent(b, NULL, NULL);
-    str_addf(&s, "%sB against A, of a rank: %s", steps_text(a, b, m),
+    int64_t sent_a = lookup_most_sent(a, lookup_of_step, NULL),
+            sent_b = lookup_most_sent(b, lookup_of_step, NULL);
+    const bool parts = trace_microbatches(a) > 1 || trace_microbatches(b) > 1;
+    str_addf(&s, "%sB against A, of a rank: %s%s", steps_text(a, b, m),
              sent_a == sent_b ? "the same bytes sent"
-                              : arena_printf(m, "%s sent", by_how_much(sent_a, sent_b, m)));
+                              : arena_printf(m, "%s sent", by_how_much(sent_a, sent_b, m)),
+             parts ? " in the whole step" : "");
     int64_t peak_a = lookup_peak(a, NULL), peak_b = lookup_peak(b, NULL);
     if (a->n_memory && b->n_memory)
         str_addf(&s, ", %s memory at the peak",

@@ -601,12 +601,59 @@ static void test_slides_of_a_timeline(void **state) {
     assert_true(alone > 1);
     arena_free(a);
 }
+/* The bar of the nth message that is drawn. */
+static const Mark *message_bar(const Scene *s, int nth) {
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *m = &s->marks[i];
+        if (m->kind != MARK_RECT || m->group < 0) continue;
+        if (strstr(s->groups[m->group].id, "message-") && nth-- == 0) return m;
+    }
+    return NULL;
+}
+/* Messages are drawn at the scale of the lines, of two plans at that of both; on a slide, where no
+ * line is beside them, they say that their scale is their own. The slide behind has its own title.
+ */
+static void test_messages_at_scale(void **state) {
+    (void)state;
+    static const char *const plan[] = {"plans/45-llama3-8b-pp4-1f1b.yaml",
+                                       "plans/47-llama3-8b-pp2-dp2-tp2.yaml"},
+                             own[] = "bars at a scale of their own";
+    Arena *a = arena_new();
+    PlanRun r[2];
+    Scene *page[VIEW_MAX_PAGES];
+    for (int k = 0; k < 2; k++) {
+        size_t size;
+        const char *text = file_read(a, diags_new(a), plan[k], 1 << 20, (Loc){0}, &size);
+        r[k] = plan_run_with(a, plan[k], text, &(PipelineOptions){.events = true});
+        assert_non_null(r[k].t);
+        RenderOptions o = {.view = "timeline", .rank = -1, .layer = -1, .preset = "slide"};
+        assert_true(render_pages(r[k].t, r[k].d, &o, a, page) > 2);
+        says(page_words(a, page[0], NULL), plan[k], own);
+        for (int i = 1; i < 3; i++) {
+            assert_null(strstr(page_words(a, page[i], NULL), own));
+            if (strncmp(picture_fact(page[i]), "Forward, ", 9) != 0)
+                fail_msg("%s, slide %d: %s", plan[k], i + 1, picture_fact(page[i]));
+        }
+        o.preset = "wide";
+        assert_int_equal(render_pages(r[k].t, r[k].d, &o, a, page), 1);
+        assert_null(strstr(page_words(a, page[0], NULL), own));
+    }
+    RenderOptions both = {.view = "timeline", .rank = -1, .layer = -1, .with = r[1].t};
+    both.preset = "column";
+    assert_true(render_pages(r[0].t, r[0].d, &both, a, page) > 0);
+    const Mark *left = message_bar(page[0], 0), *right = message_bar(page[0], 2);
+    assert_true(left && right && right->x > left->x + left->w);
+    /* 5.02 and 5.01 µs, of plans whose longest lines last 60 and 70 */
+    assert_true(fabs(left->w / right->w - 1) < 0.01);
+    arena_free(a);
+}
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plans),       cmocka_unit_test(test_bugs_and_models),
-        cmocka_unit_test(test_ring_orders), cmocka_unit_test(test_too_large_to_execute),
-        cmocka_unit_test(test_recipes),     cmocka_unit_test(test_slides_of_a_timeline)};
+        cmocka_unit_test(test_messages_at_scale),    cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_bugs_and_models),      cmocka_unit_test(test_ring_orders),
+        cmocka_unit_test(test_too_large_to_execute), cmocka_unit_test(test_recipes),
+        cmocka_unit_test(test_slides_of_a_timeline)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

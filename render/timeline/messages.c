@@ -118,11 +118,12 @@ double messages_draw(const MessageRow *row, int n, TimePen *p, Pt at) {
     if (!n) return y;
     for (int i = 0; i < n; i++) longest = fmax(longest, row[i].took);
     const double scale = fmin(p->scale, 0.5 * p->width / longest);
+    const char *own = p->times && scale >= p->scale ? "" : " · bars at a scale of their own";
     scene_begin(p->s, "messages", "messages", NULL);
     const double w = scene_text(p->s, at.x, y + 15, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK},
                                 "Messages between stages");
     scene_text(p->s, at.x + w + 12, y + 15, (TextLook){ALIGN_LEFT, 13, REGULAR, ROLE_SECOND},
-               messages_count(row, n, a));
+               arena_printf(a, "%s%s", messages_count(row, n, a), own));
     y += HEAD;
     for (int i = 0; i < n; i++, y += ROW) {
         const double wide = fmax(0.5, scale * row[i].took);

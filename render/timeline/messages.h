@@ -21,8 +21,8 @@ const char *messages_count(const MessageRow *row, int n, Arena *a);
 /* "5.02 µs, 8 KiB each, 16 in the step: pp 0 → 1, 1 → 0", by the brief name of the ways. */
 const char *messages_text(const MessageRow *row, bool brief, Arena *a);
 /* The height of n rows, 0 where there are none, and the section itself at its upper left corner: a
- * bar for each row, as long as one message takes at the pen's scale, at most half of the axis.
- * Returns the y behind it. */
+ * bar for each row, as long as one message takes at the pen's scale, at most half of the axis; it
+ * says so where no line shares that scale (the pen's times are 0). Returns the y behind it. */
 double messages_height(int n);
 double messages_draw(const MessageRow *row, int n, TimePen *p, Pt at);
 #endif

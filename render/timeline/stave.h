@@ -22,7 +22,8 @@ typedef struct {
     Scene *s;
     const TimeLook *look;
     double x0, width, scale; /* of the axis: left edge, longest line, px per second */
-    int times;               /* how many times as wide as the longest line this one is drawn */
+    int times;               /* how many times as wide as the longest line this one is drawn, 0: no
+                              * line is */
     double right;            /* labels end here */
     const WrongList *wrong;
     unsigned legend;

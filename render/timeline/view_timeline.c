@@ -704,7 +704,8 @@ static double draw_schedule(const Shown *v, TimePen *p, double y, double foot) {
                arena_printf(p->c->arena, "%s%s", time_text(x->span, p->c->arena), sent));
     y = pipe_strip(p->c, p->s, y + 26, h > 0 ? h - foot - y - 26 : 0);
     scene_end(p->s);
-    p->times = 1, p->scale = p->width / longest_line(v->item, 0, v->n_items, NULL);
+    p->times = v->preset != PRESET_SLIDE;
+    p->scale = p->width / scale_line(v, 0, 0, v->n_items);
     return messages_draw(row, rows, p, (Pt){left, y + 6});
 }
 /* A slide with the schedule alone. */
@@ -806,7 +807,8 @@ static int draw_page(const Shown *v, int from, double foot, Scene **out) {
     while (to < v->n_items &&
            (limit <= 0 || y + staves_height(v, &p, from, to + 1) + foot <= limit))
         to++;
-    if (from && !v->peer && !v->c->o->measured)
+    const bool behind = from || (v->t->step && v->preset == PRESET_SLIDE); /* another page */
+    if (behind && !v->peer && !v->c->o->measured)
         y = begin_page(v, slide_title(v, from, to), &p, &look);
     if (v->preset == PRESET_SLIDE) grow_lanes(v, &p, &look, from, to, limit - foot - y);
     const double *facing = v->peer && limit <= 0 && !v->c->o->measured ? facing_places(v) : NULL;

@@ -428,6 +428,24 @@ static void test_build(void **state) {
             !strcmp(page[0]->groups[m->group].what, "rank"))
             assert_int_equal(m->step, step[n - 1]);
     }
+    o.n_several = 1, o.several[0] = planned(a, "gpipe", 8, 6);
+    for (int with = 0; with < 2; with++) { /* alone, and with another, a table and headings */
+        static const char *const counted[] = {" the first forward", "% idle", "idles: the mean"};
+        o.n_several = with;
+        assert_true(render_pages(t, diags_new(a), &o, a, page));
+        const int last = build_steps(page[0], &step);
+        int late = 0, stamps = 0;
+        for (int k = 0; k < page[0]->n_marks; k++) {
+            const Mark *m = &page[0]->marks[k];
+            if (m->kind != MARK_TEXT) continue;
+            if (strstr(m->run[0].s, "shapes checked")) assert_int_equal(m->step, 0), stamps++;
+            for (size_t c = 0; c < sizeof counted / sizeof *counted; c++)
+                if (strstr(m->run[0].s, counted[c]) && strcmp(page[0]->title, m->run[0].s) != 0)
+                    assert_int_equal(m->step, step[last - 1]), late++;
+        }
+        assert_int_equal(stamps, 1);
+        assert_true(with ? late >= 3 : late == 1);
+    }
     arena_free(a);
 }
 /* Ranks of other axes share a row: it says how many they are. */

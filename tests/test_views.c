@@ -284,8 +284,11 @@ static void schedules_beside(void **state) {
             double end = 0;
             for (int k = 0; k < t[i]->n_actions; k++)
                 end = t[i]->actions[k].end > end ? t[i]->actions[k].end : end;
-            const char *said = arena_printf(a, "%s: %s, ", order[i], time_text(end, a));
-            if (!strstr(svg, said)) fail_msg("%s: no '%s'", preset[p], said);
+            const char *at = strstr(svg, arena_printf(a, ">%s</text>\n<text", order[i])),
+                       *said = arena_printf(a, ">%s, ", time_text(end, a)),
+                       *found = at ? strstr(at, said) : NULL;
+            if (!found || found > strstr(at + 1, "<g"))
+                fail_msg("%s: no '%s' behind %s", preset[p], said + 1, order[i]);
             const char *own = i ? arena_printf(a, "s%d-row-3", i) : "row-3";
             if (!strstr(svg, own)) fail_msg("%s: no %s", preset[p], own);
         }

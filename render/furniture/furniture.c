@@ -541,7 +541,9 @@ double figure_foot(Scene *s, const ViewCall *c, Band at, const char *totals, con
                               : 0;
     for (int i = 0; i < n; i++, y += 17)
         scene_text(s, x, y + 13, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK}, line[i]);
+    const int step = scene_at(s, 0);
     y = figure_stamp(s, c, (Band){x, w, y + 17}, extra);
+    scene_at(s, step);
     scene_end(s);
     return y + 16;
 }

@@ -715,11 +715,15 @@ static double draw_pipe(PipePen *q, int which, double y) {
     q->tick = fmax(shortest(q), q->span / BUILD);
     find_numbered(q);
     if (q->n_all > 1) {
-        scene_text(q->s, q->x, y + 12,
-                   (TextLook){ALIGN_LEFT, 13, SEMIBOLD, q->p.stuck ? ROLE_FAIL : ROLE_INK},
-                   q->p.stuck ? pipe_title(&q->p)
-                              : arena_printf(q->p.a, "%s: %s, %s idle", pipe_cell(&q->p, 0),
-                                             pipe_cell(&q->p, 1), pipe_cell(&q->p, 2)));
+        const TextLook look = {ALIGN_LEFT, 13, SEMIBOLD, q->p.stuck ? ROLE_FAIL : ROLE_INK};
+        const double w = scene_text(q->s, q->x, y + 12, look,
+                                    q->p.stuck ? pipe_title(&q->p) : pipe_cell(&q->p, 0));
+        scene_at(q->s, appears(q, q->span));
+        if (!q->p.stuck)
+            scene_text(
+                q->s, q->x + w + 12, y + 12, look,
+                arena_printf(q->p.a, "%s, %s idle", pipe_cell(&q->p, 1), pipe_cell(&q->p, 2)));
+        scene_at(q->s, 0);
         y += HEADING;
     }
     if (q->fold.n) y += BREAK_TEXT;
@@ -897,8 +901,10 @@ static Scene *draw_page(PipePen *q, double *end) {
     y = wrong_banner(s, c, (Band){m, presets[q->preset].w - 2 * m, y});
     for (int k = q->g.from; q->g.rows && k < q->g.to; k++) y = draw_pipe(q, k, y);
     if (q->g.rows) y = draw_legend(q, y + 4);
+    scene_at(s, q->g.rows ? appears(q, q->span) : 0);
     if (q->g.table) y = draw_table(q, y);
     *end = figure_foot(s, c, (Band){m, presets[q->preset].w - 2 * m, y}, foot_of(q), NULL);
+    scene_at(s, 0);
     s->desc = arena_printf(a, "%s. %s", title_of(q), foot_of(q));
     s->one_scale = q->g.rows && q->g.to - q->g.from < q->n_all;
     figure_page(s, q->preset, *end);

@@ -1624,7 +1624,7 @@ static void ways_are_what_plans_take(void **state) {
         assert_int_equal(4 * way[2].held.bytes[MEM_GRADS], way[0].held.bytes[MEM_GRADS]);
         const char *w = words_of(a, r.t, view("memory"));
         says(w, "\nDDP\neverything on every rank\n");
-        says(w, "\nZeRO-1\nstate cut over dp, 4 ranks\n");
+        says(w, "\nZeRO-1\nstate over dp, 4 ranks\n");
         says(w, "(4/4 + 4/4 + 8/4) B × ");
     }
     PlanRun r = plan_run_with(a, "one.yaml",
@@ -1704,6 +1704,32 @@ static void ways_peak_where_activations_do(void **state) {
     assert_true(apart > 0);
     assert_true(elsewhere > 0); /* else the plan's own peak would do as well */
     arena_free(a);
+}
+
+/* What ZeRO-3 has at rest beside a plan with FSDP is what the plan has, also where experts have
+ * fewer ranks to be cut over than other weights. */
+static void zero_3_rests_as_fsdp(void **state) {
+    (void)state;
+    static const char *const path[] = {
+        "plans/19-llama3-8b-fsdp4.yaml", "plans/20-llama3-8b-fsdp-tp.yaml",
+        "plans/33-qwen3-30b-a3b-ep.yaml", "plans/37-qwen3-30b-a3b-ep-etp.yaml"};
+    for (size_t i = 0; i < sizeof path / sizeof *path; i++) {
+        Arena *a = arena_new();
+        size_t size;
+        const char *text = file_read(a, diags_new(a), path[i], 1 << 20, (Loc){0}, &size);
+        const Trace *t = plan_run_with(a, path[i], text, &(PipelineOptions){0}).t;
+        assert_non_null(t);
+        MemWay way[MEM_WAYS];
+        int64_t rest = 0;
+        for (int k = 0; k < t->n_params; k++) {
+            const TraceLocal *l = words_find_local(&t->params[k].rest, 0);
+            rest += l ? l->bytes : 0;
+        }
+        assert_int_equal(memory_ways(a, t, &(MemClass){.rank = 0}, way), MEM_WAYS);
+        assert_int_equal(way[MEM_WAYS - 1].held.bytes[MEM_PARAMS], rest);
+        assert_int_equal(*way[0].experts != 0, i > 1);
+        arena_free(a);
+    }
 }
 
 /* A timeline's moves speak of what its boxes are called: what a module gives, the gradient of that,
@@ -2126,6 +2152,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
                                           cmocka_unit_test(cut_collectives_go_on),
                                           cmocka_unit_test(ways_are_what_plans_take),
                                           cmocka_unit_test(ways_peak_where_activations_do),
+                                          cmocka_unit_test(zero_3_rests_as_fsdp),
                                           cmocka_unit_test(slides_name_no_options),
                                           cmocka_unit_test(slides_of_shards_say_what_they_show),
                                           cmocka_unit_test(weights_fill_their_slides),

@@ -734,19 +734,23 @@ static void lines_drawn(const Page *p, char **m) {
 
 /* ---- memory ---- */
 /* Where most lives beside gradients, on some rank. */
-static void most_beside(const Page *p, char **m) {
+static void most_at(const Page *p, char **m, bool copies) {
     bool right = false;
     for (int64_t r = 0; r < p->t->ranks && !right; r++) {
         MemCourse c;
         int64_t most = -1;
         int step = -1;
         if (!memory_course(p->a, p->t, r, &c)) continue;
-        for (int i = 0; i < c.n_steps; i++)
-            if (c.live[i] - c.grad[i] > most) step = i, most = c.live[i] - c.grad[i];
+        for (int i = 0; i < c.n_steps; i++) {
+            const int64_t all = (copies ? c.all[i] : c.live[i]) - c.grad[i];
+            if (all > most) step = i, most = all;
+        }
         right = step == atoi(m[1]);
     }
     if (!right) wrong(p, m[0], "no rank has most there");
 }
+static void most_beside(const Page *p, char **m) { most_at(p, m, false); }
+static void most_gathered(const Page *p, char **m) { most_at(p, m, true); }
 static void at_peak(const Page *p, char **m) {
     int64_t most = 0, ranks = 0;
     for (int64_t r = 0; r < p->t->ranks; r++) {
@@ -1060,6 +1064,7 @@ static void copies_of(const Page *p, char **m) {
         n *= axis(p, c, &at);
     is_count(p, m[1], n);
 }
+static void experts_cut(const Page *p, char **m) { copies_of(p, (char *[]){m[0], m[2], m[1]}); }
 /* Kinds of mistakes: records of one op (over the same axis) about which the same is said. */
 static void things_wrong(const Page *p, char **m) {
     enum { MOST = 64 };
@@ -1309,6 +1314,8 @@ static const Phrase phrases[] = {
     {"memory", "([^ ]+) GB = @", capacity},
     {"memory", "# ahead", prefetched},
     {"memory", "the peak is at step #, which has most", most_beside},
+    {"memory", "and has its peak at step #", most_gathered},
+    {"memory", "experts are cut over ([^ ]*) alone, # ranks", experts_cut},
     {"memory", "does not fit: \\+@", too_much},
     {"mesh", "# ranks: rank # is in # groups", in_groups_of},
     {"mesh", "# ranks, two meshes: ([^,]*) for dense weights, ([^,.]*) for experts", two_meshes},

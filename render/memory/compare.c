@@ -67,18 +67,40 @@ static int read_held(Arena *a, const Trace *t, int64_t rank, Held **out) {
     return n;
 }
 
-/* The axes over which most of the gradients' bytes are added up: those of the data. */
+static bool of_experts(const Held *x) { return x->q->compute.nd > 2; }
+
+/* The axes over which most of the gradients' bytes are added up: those of the data. Experts of
+ * their own axis have fewer of them, so that only a model of nothing else is asked for theirs. */
 static const char *data_axes(const Held *h, int n) {
     const char *best = NULL;
     int64_t most = 0;
+    bool dense = false;
+    for (int i = 0; i < n; i++) dense |= !of_experts(&h[i]);
     for (int i = 0; i < n; i++) {
         int64_t sum = 0;
         const char *axes = h[i].grad->shape.pending;
+        if (dense && of_experts(&h[i])) continue;
         for (int k = 0; axes && *axes && k < n; k++)
-            if (text_same(h[k].grad->shape.pending, axes)) sum += h[k].grads;
+            if (!(dense && of_experts(&h[k])) && text_same(h[k].grad->shape.pending, axes))
+                sum += h[k].grads;
         if (sum > most) most = sum, best = axes;
     }
     return best;
+}
+/* "; experts are cut over edp alone, 2 ranks", "; experts are not cut: each is on one rank of dp":
+ * where they have fewer of the axes of `data` than others. */
+static const char *experts_words(Arena *a, const Trace *t, const Held *h, int n, const char *data) {
+    for (int i = 0; i < n; i++) {
+        const char *own = h[i].grad->shape.pending;
+        if (!of_experts(&h[i])) continue;
+        const int64_t d = degree(t, own, data);
+        if (d == degree(t, data, data)) return "";
+        return d < 2 ? arena_printf(a, "; experts are not cut: each is on one rank of %s",
+                                    words_axis_list(a, t, data))
+                     : arena_printf(a, "; experts are cut over %s alone, %lld ranks",
+                                    words_axis_list(a, t, own), (long long)d);
+    }
+    return "";
 }
 
 /* Gradients are there all the time, as buckets keep them, so that the peak is not the plan's own
@@ -112,6 +134,7 @@ int memory_ways(Arena *a, const Trace *t, const MemClass *m, MemWay out[MEM_WAYS
     const Beside beside = most_beside_gradients(&course, false),
                  gathers = most_beside_gradients(&course, true);
     const bool copies = gathers.live + gathers.gathered > beside.live; /* a plan with FSDP */
+    const char *experts = experts_words(a, t, h, n, data);
     bool same = true; /* each number has the same bytes, and the same ranks to share it */
     for (int way = 0; way < MEM_WAYS; way++)
         out[way] = (MemWay){.name = name[way], .held = {.rank = m->rank}};
@@ -129,10 +152,10 @@ int memory_ways(Arena *a, const Trace *t, const MemClass *m, MemWay out[MEM_WAYS
             b[MEM_OPTIMIZER] += way > 0 ? up(state, d) : state;
         }
     }
-    const char *over =
-        arena_printf(a, "over %s, %lld ranks", words_axis_list(a, t, data), (long long)per);
-    const char *cut[MEM_WAYS] = {"everything on every rank", arena_printf(a, "state cut %s", over),
-                                 "and gradients", "and parameters, at rest"};
+    const char *list = words_axis_list(a, t, data);
+    const char *over = arena_printf(a, "state over %s, %lld ranks", list, (long long)per);
+    const char *cut[MEM_WAYS] = {"everything on every rank", over, "and gradients",
+                                 "and parameters, at rest"};
     if (copies) cut[MEM_WAYS - 1] = "and parameters, gathered";
     for (int way = 0; way < MEM_WAYS; way++) {
         MemClass *c = &out[way].held;
@@ -149,6 +172,7 @@ int memory_ways(Arena *a, const Trace *t, const MemClass *m, MemWay out[MEM_WAYS
                                 way > 2 ? by : "", (long long)grad, way > 1 ? by : "",
                                 width < 4 ? 12 : 8, way > 0 ? by : "", memory_thousands(a, all))
                  : arena_printf(a, "of %s parameters", memory_thousands(a, all));
+        out[way].experts = experts;
     }
     return MEM_WAYS;
 }

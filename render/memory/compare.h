@@ -7,9 +7,10 @@
 
 enum { MEM_WAYS = 4 };
 typedef struct {
-    const char *name, *cut; /* "ZeRO-1", "optimizer state cut over dp·cp, 4 ranks" */
+    const char *name, *cut; /* "ZeRO-1", "state over dp·cp, 4 ranks" */
     MemClass held;          /* rank and bytes; total is their sum; step: where it has most */
     const char *formula;    /* "(2 + 2 + 12/4) B × 634,400,768" */
+    const char *experts;    /* over which ranks they are cut where those are fewer; else "" */
 } MemWay;
 /* Rows for the rank of `m`; returns their number, 0 if nothing says over which axes gradients of
  * weights are added up, or ZeRO would cut next to nothing. Gradients are there all the time, so

@@ -735,8 +735,8 @@ static const char *counted(MemPen *p) {
                    : arena_printf(p->a,
                                   " Under DDP and ZeRO gradients are there all the time, as "
                                   "buckets keep them, so the peak is at step %d, which has most "
-                                  "live values beside gradients; %s.",
-                                  p->way[0].held.step, gathers_words(p)),
+                                  "live values beside gradients; %s%s.",
+                                  p->way[0].held.step, gathers_words(p), p->way[0].experts),
         apart_words(p), rows_words(p), p->capacity ? " " : "",
         p->capacity
             ? arena_printf(p->a, "%s.", words_capital(p->a, memory_capacity_words(p->a, p->c->t)))

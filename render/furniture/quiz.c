@@ -18,12 +18,12 @@ static size_t shape_at(const char *all, const char *p) {
     const char *end = *p == '[' ? strchr(p, ']') : NULL;
     return end && (p == all || !letter(p[-1])) ? (size_t)(end - p) + 1 : 0;
 }
-/* "24.2 KiB" */
+/* "24.2 KiB"; not the "0 KiB" at which an axis begins: nothing at all is 0 B. */
 static size_t bytes_at(const char *all, const char *p) {
     static const char *const unit[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "B"};
     if (!isdigit((unsigned char)*p) || (p > all && (letter(p[-1]) || p[-1] == '.'))) return 0;
     const char *q = p + strspn(p, "0123456789.,");
-    if (*q != ' ') return 0;
+    if (*q != ' ' || (*p == '0' && q == p + 1 && strncmp(q, " B", 2) != 0)) return 0;
     q++;
     for (size_t i = 0; i < sizeof unit / sizeof *unit; i++)
         if (!strncmp(q, unit[i], strlen(unit[i])) && !letter(q[strlen(unit[i])]))

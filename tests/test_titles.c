@@ -186,6 +186,9 @@ static void meshes_of_experts_are_told(void **state) {
          "8 ranks, two meshes: dp 8 for dense weights, edp 2 · ep 4 for experts"},
         {"plans/37-qwen3-30b-a3b-ep-etp.yaml",
          "8 ranks, two meshes: dp 4 · tp 2 for dense weights, edp 2 · ep 2 · tp 2 for experts"},
+        {"plans/shape-only/deepseek-v3-2048.yaml", /* in bars too */
+         "2048 ranks, two meshes: dp 512 · tp 4 for dense weights, edp 8 · tp 4 · ep 64 for "
+         "experts"},
         {"plans/31-mixtral-8x7b-tp.yaml", "4 ranks, all in one group"},
         {"plans/20-llama3-8b-fsdp-tp.yaml", NULL}};
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) {

@@ -669,11 +669,11 @@ static const char *mesh_title(const MeshPen *p) {
     int axes = 0;
     for (int i = 0; i < p->n; i++) axes += p->comm[i].axis;
     if (ranks == 1) return "One rank: nobody to talk to";
+    if (p->experts.two) return arena_printf(a, "%lld ranks, two meshes: %s", ranks, p->experts.two);
     if (ranks > FEW_RANKS)
         return arena_printf(a, "%lld ranks in %d bar%s: where rank %lld sits and whom it talks to",
                             ranks, axes, axes == 1 ? "" : "s", rank);
     if (p->n == 1) return arena_printf(a, "%lld ranks, all in one group", ranks);
-    if (p->experts.two) return arena_printf(a, "%lld ranks, two meshes: %s", ranks, p->experts.two);
     return arena_printf(a, "%lld ranks: rank %lld is in %d groups%s", ranks, rank, p->n,
                         axes == p->n ? ", one per axis" : "");
 }

@@ -448,6 +448,45 @@ static void test_build(void **state) {
     }
     arena_free(a);
 }
+/* What stands before the names of the right half's groups. */
+static const char *right_tag(Arena *a, const Scene *s) {
+    static const char first[] = "action-0-0";
+    for (int g = 0; g < s->n_groups; g++) {
+        const char *at = strstr(s->groups[g].id, first);
+        if (at && at > s->groups[g].id && !at[sizeof first - 1])
+            return arena_strndup(a, s->groups[g].id, (size_t)(at - s->groups[g].id));
+    }
+    return "";
+}
+/* Schedules of two plans beside each other have one scale, in as many lines each; one that is many
+ * times as long leaves the other its own, and both say so. */
+static void test_two_plans_at_one_scale(void **state) {
+    (void)state;
+    static const struct {
+        const char *schedule;
+        int parts;
+        bool apart;
+    } far[] = {{"dualpipe", 8, false}, {"gpipe", 12, false}, {"1f1b", 80, true}};
+    for (size_t i = 0; i < sizeof far / sizeof *far; i++) {
+        Arena *a = arena_new();
+        const Trace *t = planned(a, "1f1b", 8, 8),
+                    *u = planned(a, far[i].schedule, 8, far[i].parts);
+        RenderOptions o = {.view = "pipeline", .rank = -1, .layer = -1, .with = u};
+        Scene *page[VIEW_MAX_PAGES];
+        o.preset = "column";
+        assert_true(t && u);
+        assert_int_equal(render_pages(t, diags_new(a), &o, a, page), 1);
+        const double left = scale_of(a, page[0], t, ""),
+                     right = scale_of(a, page[0], u, right_tag(a, page[0]));
+        assert_true(left > 0 && right > 0);
+        assert_int_equal(says(page[0], "at a scale of its own"), far[i].apart);
+        if ((fabs(left / right - 1) < 1e-6) == far[i].apart)
+            fail_msg("%s: %g and %g px a second", far[i].schedule, left, right);
+        const char *report = "";
+        if (scene_lint(page[0], a, &report)) fail_msg("%s: %s", far[i].schedule, report);
+        arena_free(a);
+    }
+}
 /* Ranks of other axes share a row: it says how many they are. */
 static void test_rows_of_many(void **state) {
     (void)state;
@@ -823,6 +862,7 @@ int main(void) {
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_axis),
         cmocka_unit_test(test_build),
+        cmocka_unit_test(test_two_plans_at_one_scale),
         cmocka_unit_test(test_rows_of_many),
         cmocka_unit_test(test_beside_on_a_slide),
         cmocka_unit_test(test_other_work_beside),

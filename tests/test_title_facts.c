@@ -645,6 +645,9 @@ static void test_messages_at_scale(void **state) {
     assert_true(left && right && right->x > left->x + left->w);
     /* 5.02 and 5.01 µs, of plans whose longest lines last 60 and 70 */
     assert_true(fabs(left->w / right->w - 1) < 0.01);
+    both.preset = "slide"; /* of two plans all slides have one scale */
+    assert_true(render_pages(r[0].t, r[0].d, &both, a, page) > 2);
+    assert_null(strstr(page_words(a, page[0], NULL), own));
     arena_free(a);
 }
 

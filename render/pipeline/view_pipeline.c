@@ -39,6 +39,7 @@ enum {
     BUILD = 64,      /* steps of a figure that builds up, about */
     LEAST = 19,      /* height of a row on a page of a fixed height */
     AXIS = 20,       /* height of the axis of time */
+    TOO_UNLIKE = 6,  /* how many times as long a schedule is that shares no scale */
     TICK_ROOM = 64   /* width between two of its ticks, at least */
 };
 #define LIFE_LINE 1.75
@@ -71,6 +72,7 @@ typedef struct {
     bool *numbered;         /* per kind and stage of the one that is drawn: all its cells are */
     bool one_line;          /* what is said of a row stands in one line */
     bool strip;             /* part of another view's page: nothing of what is in flight */
+    bool apart;             /* another plan's schedule is beside it, at a scale of its own */
     bool no_axis;           /* the page has no room for the axis of time */
     int most;               /* in flight on any rank */
     double tick;            /* seconds of a step of a figure that builds up */
@@ -891,6 +893,7 @@ static Scene *draw_page(PipePen *q, double *end) {
         length_words(q),
         q->g.rows ? row_words(q) : "",
         q->g.rows && q->lines.n > 1 ? "time goes on in lines of one scale" : "",
+        q->apart ? "at a scale of its own" : "",
         number_words(q),
         !q->g.rows ? ""
         : q->one_line
@@ -1049,27 +1052,70 @@ static double lines_width(const PipePen *q, double w) {
     const double last = l->at[l->n] - l->at[l->n - 1];
     return fmin(w + RIGHT - 10, w * l->longest / last);
 }
-/* One schedule of few ranks goes on in more lines, where all of its cells have numbers then. */
-static void break_lines(PipePen *q) {
-    const PipeLines one = q->lines;
-    const double w = q->w;
-    if (q->n_all > 1 || q->p.stuck || q->fold.n || q->ends || !q->each) return;
-    q->s = figure_new(q->c, "pipeline", q->preset);
-    for (int n = 1; n <= PIPE_LINES && n * q->p.n <= MANY; n++) {
-        q->lines = n > 1 ? pipe_lines(&q->p, n) : one;
-        q->w = n > 1 ? lines_width(q, w) : w;
-        if (n > 1 && room_of(q) && others_of(q) + TWO_LINES * rows_of(q) > room_of(q)) break;
-        if (!find_numbered(q)) return;
+/* Seconds of all of it. */
+static double span_of(const Trace *t) {
+    double most = 0;
+    for (int i = 0; i < t->n_actions; i++)
+        if (isfinite(t->actions[i].end)) most = fmax(most, t->actions[i].end);
+    return most;
+}
+bool pipe_strip_apart(const ViewCall *c) {
+    const double own = span_of(c->t), far = c->peer ? span_of(c->peer->t) : 0;
+    return own > 0 && far > 0 && fmax(own, far) > TOO_UNLIKE * fmin(own, far);
+}
+/* The same schedule in n lines, if its page has room for them. */
+static bool in_lines(const PipePen *q, int n, PipePen *out) {
+    *out = *q;
+    if (n == 1) return true;
+    if (q->n_all > 1 || q->p.stuck || q->fold.n || q->ends || !q->each) return false;
+    if (n * q->p.n > MANY) return false;
+    out->lines = pipe_lines(&q->p, n);
+    out->w = lines_width(out, q->w);
+    out->s = figure_new(q->c, "pipeline", q->preset);
+    return !room_of(q) || others_of(out) + TWO_LINES * rows_of(out) <= room_of(q);
+}
+/* One schedule of few ranks goes on in more lines, where all of its cells have numbers then:
+ * returns in how many. */
+static int lines_needed(const PipePen *q) {
+    PipePen x;
+    for (int n = 1; n <= PIPE_LINES && in_lines(q, n, &x); n++) {
+        x.s = figure_new(q->c, "pipeline", q->preset);
+        if (!find_numbered(&x)) return n;
     }
-    q->lines = one, q->w = w;
+    return 1;
+}
+static double px_per_second(const PipePen *q) {
+    return (q->w - q->fold.n * BREAK) / (q->lines.longest - q->fold.hidden);
+}
+/* In as many lines as it needs. Beside another plan's schedule both have as many, if they have the
+ * room, and one scale. */
+static void break_lines(PipePen *q) {
+    PipePen own,
+        far = {.preset = PRESET_WIDE, .cell = CELL, .step = STEP, .gap = GAP, .each = true};
+    int n = lines_needed(q);
+    ViewCall other = q->c->peer ? *q->c->peer : *q->c;
+    other.d = diags_new(q->c->arena); /* what it lacks is told where it is drawn */
+    other.peer = NULL;
+    q->apart = pipe_strip_apart(q->c);
+    if (!q->c->peer || q->apart || !begin(&far, &other) || q->p.stuck || far.p.stuck) {
+        if (in_lines(q, n, &own)) *q = own;
+        return;
+    }
+    far.g = (PipePage){0, far.n_all, true, far.n_all > 1};
+    const int peer = lines_needed(&far), both = n > peer ? n : peer;
+    PipePen right;
+    if (in_lines(q, both, &own) && in_lines(&far, both, &right)) *q = own, far = right;
+    else {
+        if (in_lines(q, n, &own)) *q = own;
+        if (in_lines(&far, peer, &right)) far = right;
+    }
+    const double wider = px_per_second(q) / px_per_second(&far);
+    if (wider > 1) q->w = (q->w - q->fold.n * BREAK) / wider + q->fold.n * BREAK;
 }
 /* Beside another plan's schedule the shorter one is as much narrower. */
 static void at_one_scale(PipePen *q) {
-    const Trace *other = q->c->peer ? q->c->peer->t : NULL;
-    double most = q->span;
-    for (int i = 0; other && i < other->n_actions; i++)
-        if (isfinite(other->actions[i].end)) most = fmax(most, other->actions[i].end);
-    if (most > 0) q->w *= q->span / most;
+    const double most = q->c->peer ? fmax(q->span, span_of(q->c->peer->t)) : q->span;
+    if (most > 0 && !pipe_strip_apart(q->c)) q->w *= q->span / most;
 }
 double pipe_strip(const ViewCall *c, Scene *s, double y, double room) {
     enum { LOW = 21, HIGH = 110, LEGEND = 64 };

@@ -701,10 +701,11 @@ static double draw_schedule(const Shown *v, TimePen *p, double y, double foot) {
     double w = scene_text(p->s, left, y + 15, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK},
                           arena_printf(p->c->arena, "The whole step, %s", p->c->t->schedule));
     scene_text(p->s, left + w + 12, y + 15, (TextLook){ALIGN_LEFT, 13, REGULAR, ROLE_SECOND},
-               arena_printf(p->c->arena, "%s%s", time_text(x->span, p->c->arena), sent));
+               arena_printf(p->c->arena, "%s%s%s", time_text(x->span, p->c->arena),
+                            pipe_strip_apart(p->c) ? " · at a scale of its own" : "", sent));
     y = pipe_strip(p->c, p->s, y + 26, h > 0 ? h - foot - y - 26 : 0);
     scene_end(p->s);
-    p->times = v->preset != PRESET_SLIDE;
+    p->times = v->preset != PRESET_SLIDE || v->peer;
     p->scale = p->width / scale_line(v, 0, 0, v->n_items);
     return messages_draw(row, rows, p, (Pt){left, y + 6});
 }

@@ -104,7 +104,7 @@ int messages_read(const ViewCall *c, MessageRow **out) {
 const char *messages_count(const MessageRow *row, int n, Arena *a) {
     int times = 0;
     for (int i = 0; i < n; i++) times += row[i].times;
-    return arena_printf(a, "%d in the step, idle time where a stage waits for one", times);
+    return arena_printf(a, "%d in the step; a stage that waits for one is idle", times);
 }
 const char *messages_text(const MessageRow *row, bool brief, Arena *a) {
     return arena_printf(a, "%s, %s each, %d in the step: %s", time_text(row->took, a),

@@ -16,7 +16,7 @@ typedef struct {
 
 /* Rows in the order of the program, in the arena of the call; returns how many. */
 int messages_read(const ViewCall *c, MessageRow **out);
-/* "48 in the step, idle time where a stage waits for one". */
+/* "48 in the step; a stage that waits for one is idle". */
 const char *messages_count(const MessageRow *row, int n, Arena *a);
 /* "5.02 µs, 8 KiB each, 16 in the step: pp 0 → 1, 1 → 0", by the brief name of the ways. */
 const char *messages_text(const MessageRow *row, bool brief, Arena *a);

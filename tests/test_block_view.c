@@ -1855,7 +1855,7 @@ static void sides_are_named_once(void **state) {
     int said = 0;
     for (o.page = 1; o.page < 5; o.page++) {
         const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
-        if (strstr(text, "|q, q|")) fail_msg("page %d: q, q", o.page);
+        if (strstr(text, "|q, q|")) fail_msg("page %d: q, q", (int)o.page);
         said += times_said(text, "|q_nope, q_rope|");
     }
     assert_true(said >= 1);

@@ -435,7 +435,7 @@ static void test_offer_under_limit(void **state) {
     Child c = {.words = words, .limit = RLIMIT_AS, .limit_to = 250000L << 10};
     Ended e = child_run(a, &c);
     const char *offer = strstr(e.err, "--set model.shrink=");
-    int shrink;
+    int shrink = 0;
     assert_int_equal(e.code, 5);
     assert_true(offer && sscanf(offer, "--set model.shrink=%d", &shrink) == 1);
     words[9] = arena_printf(a, "model.shrink=%d", shrink);
@@ -476,7 +476,7 @@ static void test_offer_leaves_expect(void **state) {
         Child c = {.words = words, .limit = RLIMIT_AS, .limit_to = 250000L << 10};
         Ended e = child_run(a, &c);
         assert_int_equal(e.code, 5);
-        int layers, shrink;
+        int layers = 0, shrink = 0;
         const char *offer = strstr(e.err, "--set model.layers=");
         assert_true(offer && sscanf(offer, "--set model.layers=%d --set model.shrink=%d", &layers,
                                     &shrink) == 2);
@@ -556,7 +556,7 @@ static void test_long_runs_are_asked_for(void **state) {
     assert_non_null(strstr(d->hint, "--full or `shrink: 1`"));
     d = refused_with(a, "E0707", path, NULL, 0, (int64_t)1 << 40);
     const char *offer = strstr(d->hint, "--set model.shrink=");
-    int shrink;
+    int shrink = 0;
     assert_true(offer && sscanf(offer, "--set model.shrink=%d", &shrink) == 1 && shrink > 1);
     assert_null(strstr(d->hint, "hour"));
     PlanSet set = {"model.shrink", arena_printf(a, "%d", shrink)};

@@ -214,7 +214,7 @@ static void errors_stand_by_micro_batch(void **state) {
         if (!wrong_before || strncmp(r->name, "loss", 4)) continue;
         after += r->worst_state == ERR_AFTER;
         if (r->worst_state < ERR_AFTER && !r->sources && strcmp(r->name, "loss_weights") != 0)
-            fail_msg("%s of micro-batch %d is called right", r->name, r->round);
+            fail_msg("%s of micro-batch %d is called right", r->name, (int)r->round);
     }
     assert_true(after >= 4);
     enum { MOST = 1 << 24 }; /* that a file may say */

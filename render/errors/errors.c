@@ -39,7 +39,7 @@ static Planted planted_in(const Trace *t, const char *name, int step) {
         if (t->moves[i].step == step) return PLANTED(&t->moves[i]);
     for (int i = 0; step >= 0 && i < t->n_computes; i++)
         if (t->computes[i].step == step) return PLANTED(&t->computes[i]);
-    return (Planted){NULL};
+    return (Planted){0};
 }
 #undef PLANTED
 

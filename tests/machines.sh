@@ -5,7 +5,12 @@
 # ssh would), runs COMMAND on the machine that is there already, and takes both away again. Exit status: the command's; 77 where
 # they cannot be made.
 dir=${1:?FOLDER}; shift
-name=sp$$ net=198.18.$(($$ % 250)) # 198.18: a network for tests, which nobody routes
+name=sp$$ n=$(($$ % 250)) # 198.18: networks for tests, which nobody routes
+for i in $(seq 250); do # one that no other run of this has
+    ip -o -4 addr | grep -q " 198\.18\.$n\." || break
+    n=$(((n + 1) % 250))
+done 2>/dev/null
+net=198.18.$n
 take_away() {
     for i in 1 2; do ip netns del "$name-$i"; ip link del "${name}o$i"; done
     ip link del "${name}br"

@@ -3,6 +3,7 @@
  * lives, runs, or was stopped together with all that wait for it goes on; no guard outlives its
  * rank. What a whole run says then is test_mpi_ends's. */
 #include "engine/guard.h"
+#include "support/child.h"
 #include "support/support.h"
 #include <errno.h>
 #include <pthread.h>
@@ -79,16 +80,9 @@ static void finish(Pair *p) {
     close(p->in);
     assert_int_equal(waitpid(p->child, &p->status, 0), p->child);
 }
+/* Or it has ended: whoever would look at that may be stopped. */
 static void wait_stopped(pid_t pid) {
-    char path[64], line[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    for (;;) {
-        FILE *f = fopen(path, "r");
-        const char *name_end = f && fgets(line, sizeof line, f) ? strrchr(line, ')') : NULL;
-        if (f) fclose(f);
-        if (!name_end || name_end[2] == 'T') return;
-        usleep(1000);
-    }
+    while (process_state(pid) != 'T' && !process_ended(pid)) usleep(1000);
 }
 
 static void stops(const Guard *g, double deadline) {

@@ -386,15 +386,6 @@ static bool over(const Trial *t) {
     waitid(P_PID, (id_t)t->shell, &x, WEXITED | WNOHANG | WNOWAIT);
     return x.si_pid != 0;
 }
-static bool gone(pid_t pid) { return kill(pid, 0) < 0 && errno == ESRCH; }
-/* It has ended; its parent may not have looked yet, or, where the launcher was killed, never look.
- */
-static bool ended(Arena *a, pid_t pid) {
-    size_t n;
-    const char *stat = child_read(a, arena_printf(a, "/proc/%d/stat", (int)pid), &n);
-    const char *name_end = stat ? strrchr(stat, ')') : NULL;
-    return gone(pid) || (name_end && name_end[1] == ' ' && name_end[2] == 'Z');
-}
 /* Its exit code, when the launcher has ended. Open MPI's launcher may hang in its own server
  * (PMIx_server_finalize) where a rank was stopped while it connected to that, as it may crash
  * there: when all ranks have ended it is killed after a while (128 + SIGKILL). */
@@ -402,17 +393,15 @@ static int end(Trial *t) {
     int status;
     int looks = 0; /* a machine that stands still for a while looks once */
     while (waitpid(t->shell, &status, WNOHANG) == 0) {
-        Arena *a = arena_new();
         bool all = true;
-        for (int r = 0; r < RANKS; r++) all &= ended(a, t->pid[r]);
-        arena_free(a);
+        for (int r = 0; r < RANKS; r++) all &= process_ended(t->pid[r]);
         looks = all ? looks + 1 : 0;
         if (looks > 1500 * slow_machine()) t->hung = kill(t->launcher, SIGKILL) == 0;
         usleep(10000);
     }
     for (int r = 0; r < RANKS; r++) {
-        for (int k = 0; k < 6000 * slow_machine() && !ended(t->a, t->pid[r]); k++) usleep(10000);
-        assert_true(ended(t->a, t->pid[r]));
+        for (int k = 0; k < 6000 * slow_machine() && !process_ended(t->pid[r]); k++) usleep(10000);
+        assert_true(process_ended(t->pid[r]));
     }
     return WEXITSTATUS(status);
 }
@@ -440,12 +429,9 @@ static void judge(const Trial *t, Kind kind, int rank, int code) {
 }
 /* A signal is sent before it acts: a process on its way through fork() has a child a little later.
  */
-static void wait_stopped(Arena *a, pid_t pid) {
-    size_t n;
+static void wait_stopped(pid_t pid) {
     for (int i = 0; i < 6000 * slow_machine(); i++) {
-        const char *stat = child_read(a, arena_printf(a, "/proc/%d/stat", (int)pid), &n);
-        const char *name_end = stat ? strrchr(stat, ')') : NULL;
-        if (!name_end || strchr("TZ", name_end[2])) return;
+        if (process_state(pid) == 'T' || process_ended(pid)) return;
         usleep(10000);
     }
     fail_msg("%d does not stop", (int)pid);
@@ -455,7 +441,7 @@ static void signal_both(const Trial *t, int rank, int sig) {
     int pid = (int)t->pid[rank];
     size_t n;
     kill(pid, sig); /* first: once it has stopped it starts no guard any more */
-    if (sig == SIGSTOP) wait_stopped(t->a, pid);
+    if (sig == SIGSTOP) wait_stopped(pid);
     const char *s = child_read(t->a, arena_printf(t->a, "/proc/%d/task/%d/children", pid, pid), &n);
     for (char *end; s; s = end) {
         pid_t guard = (pid_t)strtol(s, &end, 10);
@@ -548,11 +534,8 @@ static void test_random_ends(void **state) {
 /* The launcher, or what stands between it and the ranks; 0: they have ended. */
 static pid_t parent_of(const Trial *t) {
     for (int r = 0; r < RANKS; r++) {
-        size_t n;
-        const char *stat =
-            child_read(t->a, arena_printf(t->a, "/proc/%d/stat", (int)t->pid[r]), &n);
-        const char *name_end = stat ? strrchr(stat, ')') : NULL; /* "12 (sp) S 11 ..." */
-        if (name_end && !strchr("ZX", name_end[2])) return (pid_t)atoi(name_end + 4);
+        pid_t parent = process_parent(t->pid[r]);
+        if (parent) return parent;
     }
     return 0;
 }

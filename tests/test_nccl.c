@@ -10,7 +10,6 @@
 #include "support/random_plan.h"
 #include "support/same_records.h"
 #include "support/support.h"
-#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -465,11 +464,13 @@ static void test_nccl(void **state) {
         skip();
     }
     double begin = clock_seconds();
-    mpi_expect(line_code(o, e, "env -u SHARDPROOF_NCCL %s check %s --cuda",
-                         program_with(a, real, "toolkit"), plan),
+    mpi_expect(line_code(o, e,
+                         "env -u SHARDPROOF_NCCL %s check %s --cuda "
+                         "--deadline %d",
+                         program_with(a, real, "toolkit"), plan, LONGEST),
                5, e,
                "--cuda: rank 0: there is no NVIDIA driver on its machine: CUDA driver version");
-    assert_true(clock_seconds() - begin < 20 * slow_machine());
+    assert_true(clock_seconds() - begin < (double)LONGEST / 2); /* not at the deadline */
     arena_free(a);
 }
 
@@ -668,7 +669,6 @@ typedef struct {
     const char *out, *err, *dir;
     bool seen; /* all ranks */
 } Trial;
-static bool gone(pid_t pid) { return kill(pid, 0) < 0 && errno == ESRCH; }
 static void read_pids(Trial *t, const char *children) {
     size_t size;
     const char *s = child_read(t->a, children, &size);
@@ -725,8 +725,8 @@ static int end(const Trial *t, int stopped) {
     int status;
     waitpid(t->launcher, &status, 0);
     for (int r = 0; r < RANKS; r++) {
-        for (int k = 0; k < 6000 * slow_machine() && !gone(t->pid[r]); k++) usleep(10000);
-        if (!gone(t->pid[r])) fail_msg("rank %d is left (%d)", r, stopped);
+        for (int k = 0; k < 6000 * slow_machine() && !process_ended(t->pid[r]); k++) usleep(10000);
+        if (!process_ended(t->pid[r])) fail_msg("rank %d is left (%d)", r, stopped);
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
@@ -807,10 +807,10 @@ static void test_few_files(void **state) {
         int code = line_code(o, e,
                              "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n %d; %s check "
                              "plans/18*.yaml --cuda --deadline %d",
-                             limits[i], p, 100 * slow_machine());
+                             limits[i], p, LONGEST);
         mpi_expect(code, 5, e, "(`ulimit -n`) [E0607]");
         assert_null(strstr(strstr(child_read(a, e, &n), "[E0") + 1, "[E0"));
-        assert_true(clock_seconds() - begin < 90 * slow_machine());
+        assert_true(clock_seconds() - begin < (double)LONGEST / 2);
     }
     mpi_expect(line_code(o, e, "ulimit -S -n 12; %s check plans/18*.yaml --cuda", p), 0, e, "");
     /* where a launcher has started them each says what it lacks */
@@ -823,15 +823,29 @@ static void test_few_files(void **state) {
         5, e, "(`ulimit -n`) [E0607]");
     arena_free(a);
 }
+/* A run that is held where rank 2 is inside of NCCL for the sixth time: what is done to it there
+ * does not come before, and the run is not over. */
+static Trial start_held(Arena *a) {
+    const char *dir = temp_path(a, "hold"), *held = arena_printf(a, "%s/held", dir);
+    mpi_expect(line_code("/dev/null", "/dev/null", "rm -rf %s; mkdir %s", dir, dir), 0, "/dev/null",
+               "");
+    setenv("FAKE_FAULT", "2 GroupEnd 6 hold", 1);
+    setenv("FAKE_DIR", dir, 1);
+    Trial t = start(a, LONGEST * slow_machine());
+    unsetenv("FAKE_FAULT");
+    unsetenv("FAKE_DIR");
+    while (access(held, F_OK) != 0) {
+        if (process_ended(t.launcher)) fail_msg("rank 2 did not come there");
+        usleep(1000);
+    }
+    return t;
+}
 /* One that is killed while the others are inside of NCCL, which sees it first and cannot name it.
  */
 static void test_killed_inside(void **state) {
     (void)state;
     Arena *a = arena_new();
-    setenv("FAKE_FAULT", "2 GroupEnd 6 hang", 1);
-    Trial t = start(a, 60 * slow_machine());
-    unsetenv("FAKE_FAULT");
-    usleep((useconds_t)(500000 * slow_machine()));
+    Trial t = start_held(a);
     kill(t.pid[2], SIGKILL);
     judge(&t, KILL, 2, end(&t, -1));
     arena_free(a);
@@ -840,17 +854,12 @@ static void test_killed_inside(void **state) {
 static void test_all_killed(void **state) {
     (void)state;
     Arena *a = arena_new();
-    int code = 0;
-    for (int i = 0; i < 20 && !code; i++) { /* 0: the run was over before */
-        Trial t = start(a, 60 * slow_machine());
-        kill(t.launcher, SIGSTOP); /* which does not see them go one by one; neither do they */
-        for (int r = 0; r < RANKS; r++) kill(t.pid[r], SIGSTOP);
-        for (int r = 0; r < RANKS; r++) kill(t.pid[r], SIGKILL);
-        kill(t.launcher, SIGCONT);
-        code = end(&t, -1);
-        if (code) mpi_expect(code, 5, t.err, "was ended by signal 9");
-    }
-    assert_int_equal(code, 5);
+    Trial t = start_held(a);
+    kill(t.launcher, SIGSTOP); /* which does not see them go one by one; neither do they */
+    for (int r = 0; r < RANKS; r++) kill(t.pid[r], SIGSTOP);
+    for (int r = 0; r < RANKS; r++) kill(t.pid[r], SIGKILL);
+    kill(t.launcher, SIGCONT);
+    mpi_expect(end(&t, -1), 5, t.err, "was ended by signal 9");
     arena_free(a);
 }
 /* What processes have no records of is no difference to the virtual run. */
@@ -970,7 +979,7 @@ static const char on_two[] =
     "done\n"
     "if [ \"${CUT:-}\" ]; then\n"
     "  until [ -e \"$dir/held\" ] || ! kill -0 $!; do sleep 0.02; done\n"
-    "  ip link set \"$(ip -o link | grep -o 'sp[0-9]*o2' | head -n 1)\" down\n"
+    "  ip link set \"$(sed -n 's/^node=\\(sp[0-9]*\\)-.*/\\1o2/p' $dir/rsh)\" down\n"
     "  begin=$(date +%s%N)\n"
     "  rm \"$dir/held\"\n"
     "fi\n"
@@ -979,6 +988,21 @@ static const char on_two[] =
     "cat $dir/out.0\n"
     "echo ended $((($(date +%s%N) - ${begin:-0}) / 1000000)) ms\n"
     "exit ${code:-0}\n";
+/* Who is cut off speaks for itself, on each machine one, and all end in time. False: another had no
+ * processor for so long, or this process had none. */
+static bool cut_off(Arena *a, const char *on, const char *words, double deadline) {
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e");
+    size_t n;
+    int code =
+        line_code(o, e, "CUT=1 FAKE_FAULT=\"0 GroupEnd 3 hold\" %s check %s --cuda --deadline %g",
+                  on, words, deadline);
+    mpi_expect(code, 5, o, "[E0605]");
+    const char *ended = strstr(child_read(a, o, &n), "ended ");
+    assert_non_null(ended);
+    print_message("--deadline %g: %s", deadline, ended);
+    return is_said(a, o, "rank 0 has been silent for ") && ends_told(o) == 2 &&
+           atof(ended + 6) < 1e3 * (deadline + 2);
+}
 /* The run's records are those of the virtual one, the profile has links of both kinds; and where
  * the machines cannot hear each other any more, the ranks of each end in time. */
 static void test_two_networks(void **state) {
@@ -1002,17 +1026,12 @@ static void test_two_networks(void **state) {
                         records_as_virtual(a, arena_printf(a, "%s/out.0", dir), "nccl"));
     mpi_expect(line_code(o, e, "%s calibrate --cuda", on), 0, o, "gpus_per_node: 2");
     assert_non_null(strstr(child_read(a, o, &n), "the same between machines"));
-    /* who is cut off speaks for itself, on each machine one */
     double deadline = 2.0 * slow_machine();
-    mpi_expect(line_code(o, e,
-                         "CUT=1 FAKE_FAULT=\"0 GroupEnd 3 hold\" %s check %s --cuda --deadline %g",
-                         on, plan18, deadline),
-               5, o, "rank 0 has been silent for ");
-    assert_int_equal(ends_told(o), 2);
-    const char *ended = strstr(child_read(a, o, &n), "ended ");
-    assert_non_null(ended);
-    print_message("%s", ended);
-    assert_true(atof(ended + 6) < 1e3 * (deadline + 2 * slow_machine()));
+    int tries = 0;
+    while (!cut_off(a, on, plan18, deadline)) {
+        assert_true(++tries < 10); /* a busy machine may disturb a measurement, not ten */
+        deadline += 2.0 * slow_machine();
+    }
     arena_free(a);
 }
 int main(void) {

@@ -128,15 +128,36 @@ static bool take(int *fd, Str *s) {
     *fd = -1;
     return false;
 }
-/* Milliseconds of processor time that a process has used; 0 if nobody says. */
-static double used_ms(pid_t pid) {
-    char path[64], text[1024];
+enum { STAT = 1024 };
+/* What /proc says of a process behind its name, which may hold anything: ") S 1 ..."; NULL: it is
+ * gone. */
+static const char *stat_of(pid_t pid, char text[STAT]) {
+    char path[64];
     snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    ssize_t n = fd >= 0 ? read(fd, text, STAT - 1) : 0;
     if (fd >= 0) close(fd);
     text[n > 0 ? n : 0] = 0;
-    const char *s = strrchr(text, ')'); /* its name may hold anything */
+    return strrchr(text, ')');
+}
+char process_state(pid_t pid) {
+    char text[STAT];
+    const char *s = stat_of(pid, text);
+    return s && s[1] ? s[2] : 0;
+}
+bool process_ended(pid_t pid) {
+    char c = process_state(pid);
+    return !c || c == 'Z' || c == 'X';
+}
+pid_t process_parent(pid_t pid) {
+    char text[STAT];
+    const char *s = process_ended(pid) ? NULL : stat_of(pid, text);
+    return s && strlen(s) > 4 ? (pid_t)atoi(s + 4) : 0;
+}
+/* Milliseconds of processor time that a process has used; 0 if nobody says. */
+static double used_ms(pid_t pid) {
+    char text[STAT];
+    const char *s = stat_of(pid, text);
     unsigned long user = 0, system = 0;
     if (!s ||
         sscanf(s, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)

@@ -4,7 +4,9 @@
 #ifndef SP_TESTS_CHILD_H
 #define SP_TESTS_CHILD_H
 #include "base/arena.h"
+#include <stdbool.h>
 #include <sys/resource.h>
+#include <sys/types.h>
 
 typedef struct {
     const char *const *words; /* behind the program's name; NULL-terminated */
@@ -54,6 +56,12 @@ const char *child_beside(Arena *a, const char *name);
 const char *child_preload(Arena *a, const char *name);
 /* Runs to its end; killed after 600 s of processor time, or without any. Texts live in `a`. */
 Ended child_run(Arena *a, const Child *c);
+/* The letter of a process's state: R runs, S waits, T is stopped, Z has ended and its parent has
+ * not looked yet, or never will; 0: it is gone. */
+char process_state(pid_t pid);
+bool process_ended(pid_t pid);
+/* 0: the process has ended. */
+pid_t process_parent(pid_t pid);
 /* Names in a folder that end with `suffix`; with "" all. */
 int child_count(const char *dir, const char *suffix);
 /* A file's bytes, terminated, or NULL. */

@@ -379,6 +379,15 @@ static void test_hook(void **state) {
     assert_non_null(y);
     Yaml *hook = yaml_get(yaml_get(y, "repos")->item[0], "hooks")->item[0];
     assert_string_equal(yaml_get(hook, "files")->s, "^plans/.*\\.ya?ml$");
+    /* whoever names this repository gets the same hook */
+    const char *own = get(".pre-commit-hooks.yaml");
+    Yaml *of = yaml_parse(arena, diags_new(arena), "hooks", own, strlen(own));
+    assert_true(of && of->n == 1 && of->item[0]->n == hook->n);
+    static const char *const keys[] = {"id",       "name",  "entry",
+                                       "language", "files", "require_serial"};
+    assert_int_equal(hook->n, sizeof keys / sizeof *keys);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        assert_string_equal(yaml_get(of->item[0], keys[i])->s, yaml_get(hook, keys[i])->s);
     for (int bad = 0; bad < 2; bad++) {
         int code;
         const char *said =

@@ -321,6 +321,7 @@ install: shardproof plugins
 	./shardproof completion bash > "$(SHARE)/bash-completion/completions/shardproof"
 	./shardproof completion zsh > "$(SHARE)/zsh/site-functions/_shardproof"
 	./shardproof completion fish > "$(SHARE)/fish/vendor_completions.d/shardproof.fish"
+	for f in shardproof/folders $(COMPLETIONS); do chmod 644 "$(SHARE)/$$f" || exit 1; done
 uninstall:
 	for f in openmpi mpich cuda nccl; do rm -f "$(DESTDIR)$(PREFIX)/lib/shardproof-$$f.so"; done
 	rm -f "$(BINDIR)/shardproof" "$(SHARE)/man/man1/shardproof.1" "$(SHARE)/man/man5/shardproof-plan.5"

@@ -84,7 +84,12 @@ static void test_install(void **state) {
     (void)state;
     Arena *a = arena_new();
     const char *make = "make -s --no-print-directory %s DESTDIR='%s/root' PREFIX=/opt >/dev/null";
+    /* by one whose files nobody else may read: these are for all */
+    const mode_t mask = umask(077);
     assert_int_equal(system(arena_printf(a, make, "install", dir)), 0);
+    umask(mask);
+    const char *private = "find '%s/root/opt' ! -perm -o=r | grep . >&2";
+    assert_int_not_equal(system(arena_printf(a, private, dir)), 0);
     static const char *const files[] = {"bin/shardproof",
                                         "share/man/man1/shardproof.1",
                                         "share/man/man5/shardproof-plan.5",

@@ -2,6 +2,7 @@
 #include "render/timeline/timeline.h"
 #include "base/text.h"
 #include "render/timeline/time_index.h"
+#include "trace/ranksets.h"
 #include "trace/trace_parts.h"
 #include "trace/trace_took.h"
 #include "trace/trace_way.h"
@@ -475,18 +476,33 @@ typedef struct {
     TimeIndex by;
     bool staged;
     int kernels;
+    RankSets sets; /* of the events */
+    int *set;      /* of each event, its number among them */
 } ClassReader;
 static ClassReader class_reader(const ViewCall *c, int kernels) {
-    return (ClassReader){c, time_index(c->t, c->arena), timeline_staged(c), kernels};
+    const Trace *t = c->t;
+    ClassReader r = {c,       time_index(t, c->arena), timeline_staged(c),
+                     kernels, ranksets_new(c->arena),  NULL};
+    r.set = ARENA_ARRAY(c->arena, int, t->n_events + 1);
+    for (int i = 0; i < t->n_events; i++) r.set[i] = ranksets_number(&r.sets, &t->events[i].ranks);
+    return r;
+}
+/* Of each set of events, whether the rank is in it; events of no ranks are those of all. */
+static bool *sets_of(const ClassReader *r, int64_t rank) {
+    bool *has = base_malloc(base_mul((size_t)r->sets.n + 1, sizeof *has));
+    for (int i = 0; i < r->sets.n; i++)
+        has[i] = !r->sets.set[i]->n || rankset_has(r->sets.set[i], rank);
+    return has;
 }
 static Timeline read_class(const ClassReader *r, int64_t rank, RankSet ranks) {
     const ViewCall *c = r->c;
     const Trace *tr = c->t;
     Timeline t = {.trace = tr, .ranks = ranks, .how = "modelled"};
     int n = 0, *own = base_malloc(base_mul((size_t)tr->n_events + 1, sizeof *own));
+    bool *has = sets_of(r, rank);
     for (int i = 0; i < tr->n_events; i++) {
         const TraceEvent *e = &tr->events[i];
-        if (e->ranks.n && !rankset_has(&e->ranks, rank)) continue;
+        if (!has[r->set[i]]) continue;
         if (isfinite(e->start) && isfinite(e->end) && e->end >= e->start) own[n++] = i;
     }
     t.event = ARENA_ARRAY(c->arena, TimeEvent, n + 1); /* far fewer than those of all classes */
@@ -495,6 +511,7 @@ static Timeline read_class(const ClassReader *r, int64_t rank, RankSet ranks) {
         t.n_events++;
     }
     free(own);
+    free(has);
     qsort(t.event, (size_t)t.n_events, sizeof *t.event, by_start);
     read_hidden(&t, c->arena);
     read_lanes(c, &t, rank);

@@ -471,22 +471,26 @@ static void make_classes(Sim *s) {
         stream_of(s, c, "compute");
     }
 }
+/* Where an event stands among those of all classes: at its step; one that ran ahead of another of
+ * its class at that one's. *far: the last step of the class so far. */
+static int place_in(const Event *e, int *far) {
+    if (e->e.step > *far) *far = e->e.step;
+    return *far;
+}
 /* Step by step, classes in order within a step. */
 static void collect(Sim *s) {
     Trace *t = s->t;
-    int *at = ARENA_ARRAY(s->scratch, int, s->n_classes);
-    t->n_events = 0;
-    for (;;) {
-        int best = -1;
-        for (int i = 0; i < s->n_classes; i++) {
-            const Class *c = &s->cls[i];
-            if (at[i] == c->n_events) continue;
-            if (best < 0 || c->event[at[i]].e.step < s->cls[best].event[at[best]].e.step) best = i;
-        }
-        if (best < 0) return;
-        *ARENA_PUSH(t->arena, t->events, t->n_events, t->cap_events) =
-            s->cls[best].event[at[best]++].e;
-    }
+    int *at = ARENA_ARRAY(s->scratch, int, s->n_steps + 1); /* where the next of a step goes */
+    int n = 0;
+    for (int i = 0; i < s->n_classes; i++)
+        for (int k = 0, far = 0; k < s->cls[i].n_events; k++, n++)
+            at[place_in(&s->cls[i].event[k], &far) + 1]++;
+    for (int k = 0; k < s->n_steps; k++) at[k + 1] += at[k];
+    t->events = ARENA_ARRAY(t->arena, TraceEvent, n);
+    t->n_events = t->cap_events = n;
+    for (int i = 0; i < s->n_classes; i++)
+        for (int k = 0, far = 0; k < s->cls[i].n_events; k++)
+            t->events[at[place_in(&s->cls[i].event[k], &far)]++] = s->cls[i].event[k].e;
 }
 /* "80 GB", "128 GiB": exact, because pictures draw a line at it. */
 static const char *memory_words(int64_t bytes, Arena *a) {

@@ -19,7 +19,6 @@ typedef struct {
     int klass;
     int64_t rank;
     RankSet ranks;
-    const int64_t *index[26];
     double flops; /* of an op that asks for positions, which follow from all of this; -1: not yet */
 } Place;
 /* What is known about steps whose op and operands' layouts are these. */
@@ -30,12 +29,17 @@ typedef struct {
     int n, cap;
     Place *place;
 } Known;
-/* An op whose operands and result are of these sizes and lie so, and its loads. */
+/* An op or adjoint whose operands, result and cotangent are of these sizes and lie so, and its
+ * loads. */
+enum { DONE_RESULT = RULE_MAX_IN, DONE_COTANGENT, DONE_VALUES };
 typedef struct {
     const GNode *node;
-    int n_values;
-    Layout lies[RULE_MAX_IN + 1]; /* of the operands, and of the result */
-    int64_t size[RULE_MAX_IN + 1][LAYOUT_MAX_DIMS], element[RULE_MAX_IN + 1]; /* bytes */
+    int operand; /* whose gradient an adjoint makes; -1: of the op itself */
+    bool again;  /* an adjoint that reads what forward made */
+    unsigned read;
+    Layout lies[DONE_VALUES]; /* of operands that no adjoint reads, as they lie in forward */
+    int64_t size[DONE_VALUES][LAYOUT_MAX_DIMS];
+    int64_t element[2 * (RULE_MAX_IN + 1)]; /* bytes: of operands and result, of their cotangents */
     int n;
     Load *load;
 } Done;
@@ -54,7 +58,7 @@ struct Loads {
 Loads *loads_new(Arena *arena, const Program *p, Dtype dtype, const RankSet *classes,
                  const int64_t *rep, int n) {
     Loads *l = ARENA_NEW(arena, Loads);
-    enum { MOST = 32 };
+    enum { MOST = 128 }; /* kinds of steps: more than a layer has in both passes */
     *l = (Loads){.arena = arena,
                  .p = p,
                  .dtype = dtype,
@@ -157,22 +161,12 @@ static AxisList asked_axes(const Loads *l, const Step *s) {
         }
     return axes;
 }
-static void set_index(const Loads *l, const Step *s, Place *x, Arena *into) {
-    int64_t bytes;
-    OpCall c = size_call(l, s, x->rank, &bytes);
-    OpcallSource f = rank_of(l, x->rank);
-    opcall_positions(&f, s, &c, into);
-    memcpy(x->index, c.index, sizeof x->index);
-}
 /* Do micro-batches differ in their work? Then each counts with the mean of all. */
 static bool work_differs(const Loads *l, const Step *s) {
     const AttentionPacking *d = l->p->graph->node[s->node].at.documents;
     return d && d->rows > 1 && l->p->assign->plan->microbatches > 1;
 }
-static double flops_at(const Loads *l, const Step *s, const Place *x, OpCall *c, int64_t *bytes) {
-    *c = size_call(l, s, x->rank, bytes);
-    if (x->flops >= 0) return x->flops;
-    memcpy(c->index, x->index, sizeof x->index);
+static double flops_of(const Loads *l, const Step *s, OpCall *c) {
     int64_t parts = work_differs(l, s) ? l->p->assign->plan->microbatches : 1;
     double flops = 0;
     for (int64_t i = 0; i < parts; i++) {
@@ -181,6 +175,22 @@ static double flops_at(const Loads *l, const Step *s, const Place *x, OpCall *c,
     }
     return flops / (double)parts;
 }
+/* The work of a rank at its positions, which then are no longer needed. */
+static double flops_there(const Loads *l, const Step *s, int64_t rank, OpCall *c) {
+    Arena *tmp = arena_new();
+    OpcallSource f = rank_of(l, rank);
+    opcall_positions(&f, s, c, tmp);
+    const double flops = flops_of(l, s, c);
+    arena_free(tmp);
+    return flops;
+}
+/* The work of a rank that has as many elements of each letter, at one combination of coordinates:
+ * stages of a pipeline differ in neither. */
+typedef struct {
+    bool known;
+    int64_t local[26], rows;
+    double flops;
+} Met;
 /* A class of ranks that is being split: the combinations of coordinates of the axes that matter. */
 typedef struct {
     Loads *l;
@@ -191,24 +201,23 @@ typedef struct {
     const AxisList *axes;
     int64_t n;
     int *group; /* 1 + place, counted from begin, of each combination; 0: not met */
-    double *flops;
+    Met *met;   /* of each combination, by the classes so far */
 } Split;
 static void meet(Split *x, int64_t c, int64_t rank) {
     if (x->group[c]) return;
-    Place p = {.klass = x->klass, .rank = rank, .flops = -1}, try = p;
-    OpCall call;
     int64_t bytes;
-    Arena *tmp = arena_new(); /* most combinations do what another does: their positions go */
-    set_index(x->l, x->s, &try, tmp);
-    double f = flops_at(x->l, x->s, &try, &call, &bytes);
-    arena_free(tmp);
-    int same = x->begin;
-    while (same < x->at->n && x->flops[same - x->begin] != f) same++;
-    if (same == x->at->n) {
-        x->flops[same - x->begin] = f;
-        set_index(x->l, x->s, &p, x->l->arena);
-        *ARENA_PUSH(x->l->arena, x->at->place, x->at->n, x->at->cap) = p;
+    OpCall call = size_call(x->l, x->s, rank, &bytes);
+    Met *m = &x->met[c];
+    if (!m->known || m->rows != call.rows || memcmp(m->local, call.local, sizeof m->local)) {
+        *m = (Met){.known = true, .rows = call.rows};
+        memcpy(m->local, call.local, sizeof m->local);
+        m->flops = flops_there(x->l, x->s, rank, &call);
     }
+    int same = x->begin;
+    while (same < x->at->n && x->at->place[same].flops != m->flops) same++;
+    if (same == x->at->n)
+        *ARENA_PUSH(x->l->arena, x->at->place, x->at->n, x->at->cap) =
+            (Place){.klass = x->klass, .rank = rank, .flops = m->flops};
     x->group[c] = same - x->begin + 1;
 }
 /* What a box has at combination c; false: nothing. */
@@ -258,22 +267,23 @@ static void split_boxes(Split *x) {
 }
 /* The ranks of class k with the same work: by what the ranks at each combination of coordinates
  * have to do. */
-static void split_class(Loads *l, const Step *s, Known *at, int k, const AxisList *axes) {
-    Split x = {.l = l,
-               .s = s,
-               .at = at,
-               .ranks = &l->classes[k],
-               .klass = k,
-               .begin = at->n,
-               .axes = axes};
-    x.n = mesh_size(l->p->mesh, axes);
-    x.group = ARENA_ARRAY(l->arena, int, x.n);
-    x.flops = ARENA_ARRAY(l->arena, double, x.n);
-    RankBox mesh = classes_mesh(l->p->mesh);
-    RankSet boxes = rankset_as_boxes(l->arena, &mesh, x.ranks);
-    x.ranks = &boxes;
-    split_boxes(&x);
-    if (at->n == x.begin + 1) at->place[x.begin].ranks = l->classes[k];
+static void split_class(Split *x, int k) {
+    Loads *l = x->l;
+    const RankBox mesh = classes_mesh(l->p->mesh);
+    const RankSet boxes = rankset_as_boxes(l->arena, &mesh, &l->classes[k]);
+    x->klass = k, x->begin = x->at->n, x->ranks = &boxes;
+    memset(x->group, 0, (size_t)x->n * sizeof *x->group);
+    split_boxes(x);
+    if (x->at->n == x->begin + 1) x->at->place[x->begin].ranks = l->classes[k];
+}
+/* The same of all classes. */
+static void split_classes(Loads *l, const Step *s, Known *at, const AxisList *axes) {
+    Arena *tmp = arena_new();
+    Split x = {.l = l, .s = s, .at = at, .axes = axes, .n = mesh_size(l->p->mesh, axes)};
+    x.group = ARENA_ARRAY(tmp, int, x.n);
+    x.met = ARENA_ARRAY(tmp, Met, x.n);
+    for (int k = 0; k < l->n_classes; k++) split_class(&x, k);
+    arena_free(tmp);
 }
 /* Do the nodes' constants give positions the same meaning: who sees whom? */
 static bool alike(const GNode *a, const GNode *b) {
@@ -295,13 +305,11 @@ static const Known *places_of(Loads *l, const Step *s) {
         if (same) return y;
     }
     AxisList axes = asked_axes(l, s);
-    bool split = axes.n && mesh_size(l->p->mesh, &axes) <= MAX_PLACES;
-    for (int k = 0; k < l->n_classes; k++) {
-        if (split) split_class(l, s, &x, k, &axes);
-        else
-            *ARENA_PUSH(l->arena, x.place, x.n, x.cap) =
-                (Place){.klass = k, .rank = l->rep[k], .ranks = l->classes[k], .flops = -1};
-    }
+    const bool split = axes.n && mesh_size(l->p->mesh, &axes) <= MAX_PLACES;
+    if (split) split_classes(l, s, &x, &axes);
+    for (int k = 0; k < l->n_classes && !split; k++)
+        *ARENA_PUSH(l->arena, x.place, x.n, x.cap) =
+            (Place){.klass = k, .rank = l->rep[k], .ranks = l->classes[k], .flops = -1};
     Known *y = ARENA_PUSH(l->arena, l->known, l->n_known, l->cap_known);
     *y = x;
     return y;
@@ -326,35 +334,48 @@ static const Load *loads_of_sum(Loads *l, const Step *s, int *n) {
 static bool is_done(const void *row, const void *want) {
     const Done *a = row, *b = want;
     const GNode *x = a->node, *y = b->node;
-    bool same = x->op == y->op && a->n_values == b->n_values &&
-                !strcmp(x->rule.text, y->rule.text) && !memcmp(&x->at, &y->at, sizeof x->at);
-    for (int i = 0; i < a->n_values && same; i++)
-        same = layout_eq(&a->lies[i], &b->lies[i]) &&
-               !memcmp(a->size[i], b->size[i], sizeof a->size[i]) && a->element[i] == b->element[i];
+    bool same = x->op == y->op && x->nin == y->nin && a->operand == b->operand &&
+                a->again == b->again && a->read == b->read && !strcmp(x->rule.text, y->rule.text) &&
+                !memcmp(&x->at, &y->at, sizeof x->at) &&
+                !memcmp(a->element, b->element, sizeof a->element);
+    for (int i = 0; i < DONE_VALUES && same; i++)
+        same = (i >= x->nin && i < DONE_RESULT) ||
+               (layout_eq(&a->lies[i], &b->lies[i]) &&
+                !memcmp(a->size[i], b->size[i], sizeof a->size[i]));
     return same;
 }
-/* What the loads of a forward op without rows depend on; false: it is none. */
-static bool done_of(const Loads *l, const Step *s, Done *out) {
+static void done_value(const Loads *l, Done *d, int i, const Layout *lies, int tensor) {
+    d->lies[i] = *lies;
+    memcpy(d->size[i], l->p->graph->t[tensor].size, sizeof d->size[i]);
+}
+/* What the loads of an op or adjoint without rows depend on; false: it is none. */
+static bool done_of(const Loads *l, const Step *s, Done *d) {
     const Program *p = l->p;
     const GNode *n = &p->graph->node[s->node];
-    if (s->kind != ST_OP || program_list(p, s) >= 0) return false;
-    *out = (Done){.node = n, .n_values = n->nin + 1};
+    const bool adj = s->kind == ST_ADJOINT;
+    if ((s->kind != ST_OP && !adj) || program_list(p, s) >= 0) return false;
+    *d =
+        (Done){.node = n, .operand = adj ? s->operand : -1, .again = adj && s->in[1 + n->nin] >= 0};
     for (int i = 0; i <= n->nin; i++) {
-        const int v = i < n->nin ? s->in[i] : s->out;
-        if (v < 0) return false;
-        out->lies[i] = p->val[v].L;
-        out->element[i] = elem_bytes(l, s, p->val[v].tensor, false);
-        memcpy(out->size[i], p->graph->t[p->val[v].tensor].size, sizeof out->size[i]);
+        const int t = i < n->nin ? n->in[i] : n->out, at = i < n->nin ? i : RULE_MAX_IN;
+        d->element[at] = elem_bytes(l, s, t, false);
+        d->element[RULE_MAX_IN + 1 + at] = adj ? elem_bytes(l, s, t, true) : 0;
+        if (i == n->nin) continue;
+        if (opcall_operands(s)[i] >= 0) d->read |= 1u << i;
+        else if (!adj) return false;
+        done_value(l, d, i, layout_in(l, s, i), t);
     }
+    done_value(l, d, DONE_RESULT, &p->val[s->out].L, p->val[s->out].tensor);
+    if (adj) done_value(l, d, DONE_COTANGENT, &p->val[s->in[0]].L, p->val[s->in[0]].tensor);
     return true;
 }
 static const Load *compute_loads(Loads *l, const Step *s, int *n) {
     const Known *at = places_of(l, s);
     if (l->cap < at->n) l->load = ARENA_ARRAY(l->arena, Load, l->cap = at->n);
     for (int i = 0; i < at->n; i++) {
-        OpCall c;
         Load *x = &l->load[i];
-        x->flops = flops_at(l, s, &at->place[i], &c, &x->bytes);
+        OpCall c = size_call(l, s, at->place[i].rank, &x->bytes);
+        x->flops = at->place[i].flops >= 0 ? at->place[i].flops : flops_of(l, s, &c);
         if (c.op->asks) at->place[i].flops = x->flops;
         x->ranks = at->place[i].ranks;
         x->product = c.op->lin == LIN_BILINEAR && c.rule->nin == 2 &&

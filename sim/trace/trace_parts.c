@@ -1,27 +1,21 @@
 /* The common refinement of all rank sets of a trace's records. See trace_parts.h. */
 #include "trace/trace_parts.h"
 #include "trace/rankgrid.h"
+#include "trace/ranksets.h"
 #include <string.h>
 
 enum { MANY_RANKS = 1 << 24 }; /* a file may say any number; and their runs may be cut in any way */
 
-typedef struct {
-    const RankSet **set; /* different ones, met so far */
-    int n, cap;
-} Sets;
-static void add_set(Sets *s, Arena *tmp, const RankSet *x) {
-    if (x->n == 0) return;
-    for (int i = 0; i < s->n; i++)
-        if (rankset_same(s->set[i], x)) return;
-    *ARENA_PUSH(tmp, s->set, s->n, s->cap) = x;
+static void add_set(RankSets *s, const RankSet *x) {
+    if (x->n) ranksets_number(s, x);
 }
-static Sets all_sets(const Trace *t, Arena *tmp) {
-    Sets s = {0};
-    for (int i = 0; i < t->n_classes; i++) add_set(&s, tmp, &t->classes[i]);
-    for (int i = 0; i < t->n_computes; i++) add_set(&s, tmp, &t->computes[i].ranks);
+static RankSets all_sets(const Trace *t, Arena *tmp) {
+    RankSets s = ranksets_new(tmp);
+    for (int i = 0; i < t->n_classes; i++) add_set(&s, &t->classes[i]);
+    for (int i = 0; i < t->n_computes; i++) add_set(&s, &t->computes[i].ranks);
     for (int i = 0; i < t->n_collectives; i++)
         for (int k = 0; k < t->collectives[i].n_local; k++)
-            add_set(&s, tmp, &t->collectives[i].local[k].ranks);
+            add_set(&s, &t->collectives[i].local[k].ranks);
     return s;
 }
 
@@ -75,7 +69,7 @@ static int list_parts(const Parts *p, Arena *tmp, Arena *arena, RankSet **out) {
 
 int trace_parts(const Trace *t, Arena *arena, RankSet **out) {
     Arena *tmp = arena_new();
-    Sets s = all_sets(t, tmp);
+    RankSets s = all_sets(t, tmp);
     RankBox mesh = trace_mesh_box(t);
     int n = 1;
     if (!s.n || t->ranks > MANY_RANKS) {

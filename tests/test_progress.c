@@ -238,10 +238,31 @@ static void test_interrupted(void **state) {
     arena_free(a);
 }
 
+/* A sweep of a plan on thousands of ranks says what it is at, and takes that away. */
+static void test_sweep(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Child run = {.words = WORDS("draw", "plans/shape-only/llama3.1-405b-pp16.yaml", "--view",
+                                "sweep", "--set", "mesh.dp=4", "--set", "data.batch=128"),
+                 .env = human,
+                 .pty = true};
+    Ended e = child_run(a, &run);
+    assert_int_equal(e.code, 0);
+    assert_non_null(strstr(e.err, "%  other meshes"));
+    assert_string_equal(e.err + e.n_err - 4, "\r\033[K");
+    run.pty = false;
+    const Ended quiet = child_run(a, &run);
+    assert_int_equal(quiet.code, 0);
+    assert_string_equal(quiet.out, e.out);
+    assert_string_equal(quiet.err, "");
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words),     cmocka_unit_test(test_left),
         cmocka_unit_test(test_whole),     cmocka_unit_test(test_shown),
-        cmocka_unit_test(test_not_shown), cmocka_unit_test(test_interrupted)};
+        cmocka_unit_test(test_not_shown), cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_sweep)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,8 @@ typedef struct {
     const Trace *(*with_mesh)(void *of, const int64_t *size); /* of each axis */
     int64_t batch;                                            /* its own */
     bool rows; /* a batch is told in rows of a matrix, not in sequences */
+    /* told how many meshes are asked for from here on; 0: nothing more is */
+    void (*expect)(void *of, int meshes);
     int n_axes;
     const char *const *axis;
     const int64_t *size; /* its own */

@@ -63,6 +63,7 @@ bool sweep_read(Sweep *s, const ViewCall *c) {
     }
     read_batches(s);
     sweep_read_ways(s);
+    s->others->expect(s->others->of, 0);
     if (s->n) return true;
     diag_error(c->d, "E0211", diag_nowhere,
                "draw it from the plan: `shardproof draw PLAN --view sweep`",

@@ -80,6 +80,7 @@ void sweep_read_ways(Sweep *s) {
     for (int i = 0; i < o->n_axes; i++) ranks *= o->size[i], s->n_fixed += is_fixed(s, i);
     cut(s, 0, ranks, size, false);
     if (s->ways < 2 || s->ways > SWEEP_WAYS) return;
+    o->expect(o->of, (int)s->ways);
     cut(s, 0, ranks, size, true);
     qsort(s->way, (size_t)s->n_ways, sizeof *s->way, by_span);
 }

@@ -17,9 +17,7 @@
 
 static const size_t INPUT_BYTES = (size_t)1 << 28; /* a trace */
 
-/* Only where somebody looks: not in a log, not under CI, not into machine output on the same
- * terminal. */
-static bool wants_progress(const Cli *c) {
+bool cli_wants_progress(const Cli *c) {
     const char *term = terminal_env("TERM");
     bool mixed = strcmp(c->format, "text") != 0 && !c->o.output && terminal_is(c->out);
     return terminal_is(c->err) && !mixed && !c->o.quiet && !terminal_env("CI") &&
@@ -235,7 +233,7 @@ static void run_plan(Cli *c, const PipelineOptions *o, const char *name, Loaded 
         base_die(5, "out of memory for --dump [E0701]");
     Progress progress = {0};
     ProgressLine *line = NULL;
-    if (o->execute && wants_progress(c))
+    if (o->execute && cli_wants_progress(c))
         line = progress_line_start(c->arena, &progress, fileno(c->err), c->plan_at, c->plan_of);
     if (line) with.progress = &progress;
     l->trace = pipeline_run(c->arena, l->d, (PlanText){name, l->text, l->n, c->o.sets, c->o.n_sets},

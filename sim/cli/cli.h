@@ -150,6 +150,9 @@ bool cli_idle_options(const Cli *c, Loaded *l);
 /* Prints the diagnostics of a file: errors always, warnings unless -q, notes with `notes` and
  * unless -q. */
 void cli_diagnostics(Cli *c, const Diags *d, bool notes);
+/* Is there somebody who looks at a line of progress? Not in a log, not under CI, not beside machine
+ * output on the same terminal. */
+bool cli_wants_progress(const Cli *c);
 /* The more important of two exit codes: the first of 2, 70, 5, 4, 3, 1, 0. */
 int cli_worse(int a, int b);
 /* Writes c->text to `out`, or at the end of the command to -o, and empties it. */

@@ -360,6 +360,7 @@ int cmd_draw(Cli *c) {
     if (!find_beside(c, o, &l, view, &r)) return cli_worse(l.exit, 2);
     if (view->asks & VIEW_SEVERAL && !find_several(c, &o, &l, &r)) return cli_worse(l.exit, 2);
     if (view->asks & VIEW_OTHERS) r.others = sweep_others(c, &o, &l);
+    sweep_watch(r.others, c);
     draw(c, t, l.d, &r, f);
     sweep_end(r.others);
     return l.exit;

@@ -2,6 +2,7 @@
  * `--set`, as if the command line said it, in an arena of its own: a sweep is of many plans, and a
  * picture keeps but their numbers. */
 #include "cli/sweep.h"
+#include "cli/progress.h"
 
 typedef struct {
     PlanOthers o;
@@ -10,7 +11,21 @@ typedef struct {
     int n_sets;
     PipelineOptions run;
     Arena *arena; /* of what was asked for last; NULL: nothing was */
+    Progress progress;
+    ProgressLine *line; /* NULL: nobody looks, or nothing more is asked for */
 } Others;
+
+enum { MESH = 500000000 }; /* ns: what one is taken for until some were timed */
+static void expect(void *of, int meshes) {
+    Others *x = of;
+    if (!meshes) {
+        progress_line_end(x->line);
+        x->line = NULL;
+        return;
+    }
+    progress_total(&x->progress, (double)meshes * MESH);
+    progress_phase(&x->progress, "other meshes");
+}
 
 /* times: of which the time is asked. */
 static const Trace *with_sets(Others *x, const PlanSet *more, int n, bool times) {
@@ -49,7 +64,9 @@ static const Trace *with_mesh(void *of, const int64_t *size) {
         snprintf(value[i], sizeof value[i], "%lld", (long long)size[i]);
         sets[i] = (PlanSet){key[i], value[i]};
     }
-    return with_sets(x, sets, n, true);
+    const Trace *t = with_sets(x, sets, n, true);
+    progress_add(&x->progress, MESH);
+    return t;
 }
 const PlanOthers *sweep_others(Cli *c, const PipelineOptions *o, const Loaded *l) {
     const Plan *p = l->report.plan;
@@ -63,6 +80,7 @@ const PlanOthers *sweep_others(Cli *c, const PipelineOptions *o, const Loaded *l
     x->o = (PlanOthers){.of = x,
                         .with_batch = with_batch,
                         .with_mesh = with_mesh,
+                        .expect = expect,
                         .batch = l->report.batch,
                         .rows = l->report.rows,
                         .n_axes = p->n_axes,
@@ -70,8 +88,15 @@ const PlanOthers *sweep_others(Cli *c, const PipelineOptions *o, const Loaded *l
                         .size = size};
     return &x->o;
 }
+void sweep_watch(const PlanOthers *others, const Cli *c) {
+    Others *x = others ? others->of : NULL;
+    if (!x || !cli_wants_progress(c)) return;
+    progress_phase(&x->progress, "other batches");
+    x->line = progress_line_start(c->arena, &x->progress, fileno(c->err), c->plan_at, c->plan_of);
+}
 void sweep_end(const PlanOthers *others) {
     Others *x = others ? others->of : NULL;
+    if (x) expect(x, 0);
     if (x && x->arena) arena_free(x->arena);
     if (x) x->arena = NULL;
 }

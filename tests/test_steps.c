@@ -29,6 +29,14 @@ static const char forward[] =
     "data: {batch: 2, sequence: 24, dtype: f64}\nmesh: {tp: 4}\ngroups: {sp: tp}\n"
     "names: torchtitan\nrecipe: torchtitan-llama3\npass: forward\n";
 
+/* Four ranks send their tokens to each other's experts, in two groups. */
+static const char experts[] =
+    "model: {preset: mixtral-8x7b, layers: 1, shrink: 64}\n"
+    "data: {batch: 2, sequence: 32, dtype: f32}\nmesh: {dp: 2, cp: 2, tp: 2}\n"
+    "groups: {ep: dp*cp}\nnames: torchtitan\npass: forward\ndata_parallel: {mode: ddp}\n"
+    "context_parallel: {mode: all_gather, order: zigzag}\n"
+    "plan:\n  layers.*.moe.experts: {axis: ep, weight: {ep: shard(e)}}\n";
+
 static Trace *planned(Arena *a, const char *plan) {
     PlanRun r = plan_run_with(
         a, "p.yaml", plan,
@@ -120,6 +128,33 @@ static void figures_build_up(void **state) {
                 check_steps(page[0], what);
                 if (v == 0) assert_true(boxes_of(page[0], what) > 3);
             }
+    arena_free(a);
+}
+/* On each page of a routing rank after rank sends its rows; what all of them come to is last. */
+static void rank_after_rank(void **state) {
+    (void)state;
+    static const char *const sizes[] = {"wide", "column", "slide", "a4"};
+    enum { RANKS = 4, FRAMES = 7 };
+    Arena *a = arena_new();
+    const Trace *t = planned(a, experts);
+    for (int p = 0; p < 4; p++) {
+        Scene *page[VIEW_MAX_PAGES];
+        RenderOptions o = view("routing");
+        o.preset = sizes[p];
+        o.build = true;
+        const int n = render_pages(t, diags_new(a), &o, a, page);
+        assert_int_equal(n, 1 + FRAMES);
+        for (int i = 0; i < n; i++) {
+            const int *step;
+            check_steps(page[i], sizes[p]);
+            assert_int_equal(build_steps(page[i], &step), i ? RANKS : RANKS + 1);
+            for (int k = 0; k < page[i]->n_marks; k++) {
+                const Mark *m = &page[i]->marks[k];
+                const char *id = m->group < 0 ? "" : page[i]->groups[m->group].id;
+                if (!strncmp(id, "ribbon-", 7)) assert_int_equal(m->step, atoi(id + 7) + 1);
+            }
+        }
+    }
     arena_free(a);
 }
 /* In the mirror, the backward half begins when the forward half is there. */
@@ -217,7 +252,7 @@ static void what_has_no_steps_says_so(void **state) {
     Diags *d = diags_new(a);
     assert_null(render_text(t, d, &o, FORMAT_SVG, a, &n));
     assert_string_equal(d->item[0].code, "E0212");
-    says(d->item[0].hint, "block, overview, storyboard");
+    says(d->item[0].hint, "block, overview, storyboard, routing");
     o = view("block");
     o.build = true;
     d = diags_new(a);
@@ -369,6 +404,7 @@ static void the_key_is_true(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(figures_build_up),
+                                       cmocka_unit_test(rank_after_rank),
                                        cmocka_unit_test(backward_follows_forward),
                                        cmocka_unit_test(a_pdf_has_a_page_per_step),
                                        cmocka_unit_test(an_svg_plays),

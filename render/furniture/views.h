@@ -28,8 +28,8 @@ enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8, BY_MEASURED = 16, BY
       VIEW_RUN | VIEW_BESIDE | VIEW_FAR, NULL)                                                     \
     V(storyboard, "one collective step by step, on numbers of the run",                            \
       BY_RANK | BY_PART | BY_BUILD, VIEW_SAMPLES | VIEW_TIMES | VIEW_MOVED, NULL)                  \
-    V(routing, "rows that ranks send to experts: ribbons, matrix, load", BY_RANK | BY_LAYER,       \
-      VIEW_RUN, NULL)                                                                              \
+    V(routing, "rows that ranks send to experts: ribbons, matrix, load",                           \
+      BY_RANK | BY_LAYER | BY_BUILD, VIEW_RUN, NULL)                                               \
     V(pipeline, "stages over time: cells of micro-batches, idle time, what is in flight",          \
       BY_BUILD, VIEW_TIMES | VIEW_SEVERAL | VIEW_JSON, view_pipeline_json)                         \
     V(roofline, "when it is compute-bound: FLOPs per byte against the machine", BY_RANK,           \

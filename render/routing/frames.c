@@ -2,12 +2,15 @@
  * panels are measured first, so that a rank is at one place in all of them. Refuses panels that a
  * page cannot hold: it says then how many ranks it shows. */
 #include "render/routing/frames.h"
+#include "render/furniture/page_room.h"
 #include <math.h>
 #include <string.h>
 
 enum { TILES = 2, SUMS = 6, FRAMES = 7 }; /* frames from which on there are tiles, and sums */
 enum { PAD = 10, HEAD = 26, BETWEEN = 14, NARROW = 700 };
-enum { MOST = 30 }; /* height of a tile: beyond, numbers outgrow the titles */
+enum { MOST = 30, LARGEST = 44 };   /* height of a tile; on a page with room to spare */
+enum { CELL = 15, CELL_WIDE = 20 }; /* height of a score's cell; on a page as high as it needs */
+enum { NUMBER = 19 };               /* size of a tile's number: beyond, it outgrows the titles */
 
 typedef struct {
     TilePen tile;
@@ -19,6 +22,7 @@ typedef struct {
     double x, w;    /* of the page's body */
     double size;    /* of text in panels, but for tiles, what stands beside them, and sums */
     TileSize sums;  /* as if tiles stood in the last frame */
+    double cell;    /* most height of a score's cell */
     double panel_w; /* and their heights by line of panels */
     double height[TOKENS_RANKS];
     int64_t columns, shown;
@@ -33,7 +37,7 @@ static const char *rank_name(const Pen *p, int64_t i) {
 
 TileSize tile_size(double h, double text) {
     const double k = h / TILE_H;
-    TileSize t = {.w = round(k * TILE_W), .h = h, .text = k * text};
+    TileSize t = {.w = round(k * TILE_W), .h = h, .text = fmin(k * text, fmax(text, NUMBER))};
     t.pitch = t.w + round(k * (TILE_PITCH - TILE_W));
     t.line = h + round(k * (TILE_LINE - TILE_H));
     t.base = h / 2 + 0.357 * t.text;
@@ -201,10 +205,8 @@ static double draw_cells(Pen *p, int64_t member, double x, double y, bool chosen
     double names = scene_width(p->s, p->size, REGULAR, last) + 6,
            wide = scene_width(p->s, p->size, REGULAR, token) + 5,
            room = p->panel_w - 2 * PAD - names - wide / 2;
-    const bool wide_page = p->preset == PRESET_WIDE; /* others have no height to give */
-    const double most_w = wide_page ? 32 : 24, most_h = wide_page ? 20 : 15, all_h = 9 * most_h;
-    Cells c = {x + names, y + p->size + 6, fmin(most_w, room / fmax(1, (double)n)),
-               fmin(most_h, fmax(2, all_h / (double)experts)), 1};
+    const double all_h = 9 * p->cell, h = fmin(p->cell, fmax(2, all_h / (double)experts));
+    Cells c = {x + names, y + p->size + 6, fmin(fmax(24, 3 * h), room / fmax(1, (double)n)), h, 1};
     while ((double)c.every * c.w < wide) c.every++;
     while ((double)every * c.h < p->size + 2.5) every *= 2;
     scene_begin(p->s, "experts", "experts", NULL);
@@ -492,9 +494,11 @@ static double draw_panel(Pen *p, int at, int64_t i, Area box) {
     scene_text(p->s, box.x + PAD + 18, box.y + 18.5, look(p, ALIGN_LEFT, SEMIBOLD, ROLE_INK),
                rank_name(p, i));
     scene_end(p->s);
+    scene_at(p->s, (int)i + 1);
     scene_text(p->s, box.x + box.w - PAD, box.y + 18.5, look(p, ALIGN_RIGHT, REGULAR, ROLE_SECOND),
                frames[at].note(p, i));
     double end = frames[at].draw(p, i, box.x + PAD, box.y + HEAD);
+    scene_at(p->s, 0);
     scene_end(p->s);
     return end + PAD - 4;
 }
@@ -509,9 +513,16 @@ static void measure(Pen *p) {
             p->height[i / p->columns] = fmax(p->height[i / p->columns], h);
         }
 }
+/* The height of a page less title and footer; without end where it is as high as what is on it. */
+static double panels_room(const Pen *p) {
+    enum { AROUND = 150, AROUND_SLIDE = 168 };
+    const double page = page_room(p->preset);
+    return page > 0 ? page - (p->preset == PRESET_SLIDE ? AROUND_SLIDE : AROUND) : INFINITY;
+}
 /* Of the ranks those whose panels fit on a page. */
 static void fit(Pen *p) {
-    double room = p->preset == PRESET_SLIDE ? 372 : p->preset == PRESET_A4 ? 560 : INFINITY, y = 0;
+    const double room = panels_room(p);
+    double y = 0;
     p->shown = 0;
     for (int64_t line = 0; line * p->columns < p->r->n; line++) {
         y += p->height[line];
@@ -557,6 +568,24 @@ static void choose(Pen *p) {
     measure(p);
     fit(p);
 }
+/* The height that the panels shown leave of the page. */
+static double spare(const Pen *p) {
+    double y = -BETWEEN;
+    for (int64_t i = 0; i < p->shown; i += p->columns) y += p->height[i / p->columns] + BETWEEN;
+    return panels_room(p) - y;
+}
+/* Of a page that all ranks leave half blank the panels are as high as they can be, and what is in
+ * them as large. */
+static void fill(Pen *p) {
+    const int64_t lines = (p->r->n + p->columns - 1) / p->columns;
+    for (p->cell = LARGEST; p->cell > CELL; p->cell--) {
+        measure(p);
+        if (spare(p) >= 0) break;
+    }
+    measure(p);
+    const double more = spare(p) / (double)lines;
+    for (int64_t i = 0; i < lines && more > 0; i++) p->height[i] += more;
+}
 static Scene *draw_frame(Pen *p, int at) {
     const ViewCall *c = p->r->c;
     Scene *s = p->tile.s = p->s = figure_new(c, "routing", p->preset);
@@ -592,10 +621,14 @@ int routing_frames(const Routing *r, const Tokens *k, PresetKind preset, Scene *
     p.x = presets[preset].margin, p.w = presets[preset].w - 2 * p.x;
     p.size = preset == PRESET_SLIDE ? 12 : 11.5;
     p.tile.size = p.sums = tile_size(TILE_H, p.size);
+    p.cell = preset == PRESET_WIDE ? CELL_WIDE : CELL;
     choose(&p);
+    const bool filled = p.shown == r->n && isfinite(panels_room(&p));
+    if (filled) fill(&p);
     /* one size in all frames with tiles, so that a token is the same in each */
-    enlarge(&p, &p.tile.size, MOST, TILES, SUMS);
+    enlarge(&p, &p.tile.size, filled ? LARGEST : MOST, TILES, SUMS);
     enlarge(&p, &p.sums, p.tile.size.h, SUMS, FRAMES);
+    if (filled) measure(&p); /* no higher than the fullest */
     for (int at = 0; at < FRAMES && n < max && p.shown > 0; at++) {
         if (!at && !k->scores) continue; /* nobody kept them */
         page[n++] = draw_frame(&p, at);

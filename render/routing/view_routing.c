@@ -4,6 +4,7 @@
  * have the matrix, binned if need be, many experts are taken together by their rank. */
 #include "render/routing/frames.h"
 #include "render/routing/spread.h"
+#include "render/furniture/page_room.h"
 #include "render/furniture/views.h"
 #include <math.h>
 #include <stdlib.h>
@@ -30,7 +31,8 @@ typedef struct {
     Scene *s;
     PresetKind preset;
     double x, w;
-    double less;       /* height that the ribbons of a slide give up for its footer */
+    double less;       /* height that the ribbons of a slide give up for its footer; negative: what
+                          those of a sheet have more */
     bool narrow, each; /* each: every expert has its bar */
     bool numbers;      /* in the cells of the matrix */
     bool tiles;        /* a rank's tokens stand before its bar */
@@ -126,6 +128,7 @@ static void draw_ribbon(RoutePen *p, const Ribbon *b) {
     const char *who = p->each ? arena_printf(p->r.a, "expert %lld on rank %lld", (long long)end,
                                              (long long)p->r.rank[to])
                               : rank_name(p, to);
+    scene_at(p->s, (int)from + 1);
     scene_begin(p->s, "ribbon",
                 arena_printf(p->r.a, "ribbon-%lld-%lld", (long long)from, (long long)end),
                 arena_printf(p->r.a, "%s to %s: %s", rank_name(p, from), who,
@@ -133,6 +136,7 @@ static void draw_ribbon(RoutePen *p, const Ribbon *b) {
     Mark *m = scene_poly(p->s, pt, 2 * CURVE, (Look){routing_hue(from), ROLE_WEIGHT_LINE, 0.5});
     m->ground = true, m->opacity = RIBBON_OPACITY;
     scene_end(p->s);
+    scene_at(p->s, 0);
 }
 
 /* Wide ones first, so that narrow ones run over them; else in the order of their destinations. */
@@ -220,21 +224,27 @@ static void draw_room(RoutePen *p, int64_t e) {
     scene_textf(p->s, p->to_x + 98, y + end_height(p, e) / 2 + 4.4,
                 (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, "pad %.0f", pad);
 }
+/* The step of a figure that builds up at which all ranks have sent their rows: a step each. */
+static int all_sent(const RoutePen *p) { return (int)p->r.n + 1; }
 /* A destination's bar, stacked by source, with its name and rows. */
 static void draw_end(RoutePen *p, int64_t e) {
     double y = p->to_y[e], at = y, all = end_rows(p, e), mid = y + end_height(p, e) / 2;
     for (int64_t i = 0; i < p->r.n; i++) {
         double h = flow(p, i, e) * p->unit;
+        scene_at(p->s, (int)i + 1);
         if (h > 0)
             scene_rect(p->s, (Area){p->to_x, at, 14, h}, 0, (Look){routing_hue(i), ROLE_NONE, 0});
         at += h;
     }
+    scene_at(p->s, 0);
+    if (p->each)
+        scene_textf(p->s, p->to_x + 24, mid + 4.4, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK},
+                    "E%lld", (long long)e);
+    scene_at(p->s, all_sent(p));
     if (all > 0)
         scene_rect(p->s, (Area){p->to_x, y, 14, all * p->unit}, 0,
                    (Look){ROLE_NONE, ROLE_WEIGHT_LINE, 1.25});
     if (!p->each) return;
-    scene_textf(p->s, p->to_x + 24, mid + 4.4, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK},
-                "E%lld", (long long)e);
     scene_text(p->s, p->to_x + 88, mid + 4.4, (TextLook){ALIGN_RIGHT, 12.5, REGULAR, ROLE_INK},
                whole(p, all));
     draw_room(p, e);
@@ -270,13 +280,16 @@ static void draw_frame(RoutePen *p, int64_t i) {
                (Look){ROLE_NONE, ROLE_FAINT, 1.25});
     for (int64_t e = first; e < ends(p); e++)
         if (home_of(p, e) == i) draw_end(p, e);
+    scene_at(p->s, 0);
     double name = p->each ? p->to_x + 24 : p->to_x + 24, base = p->each ? y + 16 : y + 18;
     double w = scene_text(p->s, name, base, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK},
                           rank_name(p, i));
+    scene_at(p->s, all_sent(p));
     scene_textf(
         p->s, name + w + 8, base,
         (TextLook){ALIGN_LEFT, 12, most ? SEMIBOLD : REGULAR, most ? ROLE_FAIL : ROLE_SECOND},
         "%s%s", routing_rows(r->a, r->in[i]), most ? ", most" : "");
+    scene_at(p->s, 0);
     if (!p->each && bottom - base >= 20)
         scene_text(
             p->s, name, base + 17, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
@@ -306,7 +319,7 @@ static double draw_flows(RoutePen *p, double x, double y, double w, double high)
     const double least =
                      place_ends(p, top) - top, /* many experts are high, however few their rows */
         most = fmax(fmax(high + 150, starts), p->preset == PRESET_SLIDE ? 0 : 1.1 * least);
-    p->unit = fmin(MOST_UNIT, fmax(high, 0.7 * starts) / fmax(1, r->rows));
+    p->unit = fmin(MOST_UNIT - fmin(0, p->less) / 40, fmax(high, 0.7 * starts) / fmax(1, r->rows));
     double end = place_ends(p, top);
     while (end - top > most && p->unit > 0.05) {
         p->unit *= 0.85;
@@ -352,6 +365,7 @@ static void draw_cell(RoutePen *p, const Grid *g, int64_t i, int64_t k) {
         Mark *m = scene_rect(p->s, (Area){x, y, c, c}, 0, (Look){ROLE_PAPER, ROLE_FAINT, 1});
         m->ground = true;
         double h = 0.26 * c;
+        scene_at(p->s, (int)i + 1);
         if (rows > 0)
             scene_rect(p->s, (Area){x + 2, y + c - 2 - h, (c - 4) * share, h}, 0,
                        (Look){i == k ? ROLE_GRID : routing_hue(i),
@@ -363,9 +377,11 @@ static void draw_cell(RoutePen *p, const Grid *g, int64_t i, int64_t k) {
                    whole(p, rows));
     } else if (rows > 0) {
         double side = c * sqrt(share);
+        scene_at(p->s, (int)i + 1);
         scene_rect(p->s, (Area){x + (c - side) / 2, y + (c - side) / 2, side, side}, 0,
                    (Look){i == k ? ROLE_TICK : ROLE_BYTES, ROLE_NONE, 0});
     }
+    scene_at(p->s, 0);
 }
 
 static void draw_sums(RoutePen *p, const Grid *g) {
@@ -379,12 +395,15 @@ static void draw_sums(RoutePen *p, const Grid *g) {
         scene_textf(p->s, x, g->y - 7, (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND}, "%lld",
                     (long long)r->rank[i]);
         const double size = g->cell < LARGE ? 12 : 13;
+        scene_at(p->s, (int)i + 1);
         scene_text(p->s, right, y, (TextLook){ALIGN_LEFT, size, SEMIBOLD, ROLE_INK},
                    whole(p, r->out[i]));
+        scene_at(p->s, all_sent(p));
         scene_text(
             p->s, x, under + 17,
             (TextLook){ALIGN_MIDDLE, size, most ? BOLD : SEMIBOLD, most ? ROLE_FAIL : ROLE_INK},
             whole(p, r->in[i]));
+        scene_at(p->s, 0);
     }
     scene_text(p->s, g->x - 8, under + 17, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
                "received");
@@ -550,15 +569,16 @@ static double draw_body(RoutePen *p, double y) {
     else if (!p->narrow) end = draw_matrix(p, p->x, y, left);
     double at = p->narrow && flows ? end + 14 : y;
     if (flows || p->narrow) at = draw_matrix(p, x, at, side) + 8;
+    scene_at(p->s, all_sent(p));
     at = draw_load(p, x, at, side) + 8;
     bool under = under_flows(p);
     if (under) end = draw_hottest(p, p->x, end + 14, left);
     else if (!p->each && !(slide && flows)) at = draw_hottest(p, x, at, side);
     if (!flows) at = spread_pairs(&p->r, p->s, (Pt){x, at + 6}, side);
-    if (p->numbers) return fmax(end, at);            /* these have the sums */
     Pt beside = {p->corner.x + 28, p->corner.y - 8}; /* a slide has room there */
-    if (slide) spread_draw(&p->r, p->s, beside, x - 28 - beside.x);
-    else at = spread_draw(&p->r, p->s, (Pt){x, at + 6}, side);
+    if (!p->numbers && slide) spread_draw(&p->r, p->s, beside, x - 28 - beside.x);
+    else if (!p->numbers) at = spread_draw(&p->r, p->s, (Pt){x, at + 6}, side); /* else: sums */
+    scene_at(p->s, 0);
     return fmax(end, at);
 }
 
@@ -592,9 +612,32 @@ static void set_tiles(RoutePen *p) {
     p->tiles = p->k && (p->preset != PRESET_SLIDE || high <= 372) &&
                (p->preset != PRESET_A4 || high <= 560);
 }
+/* A slide gives up what it has no room for. */
+static Scene *draw_fitting(RoutePen *p) {
+    Scene *s;
+    double end;
+    do {
+        s = draw_page(p, &end);
+        if (s->scale >= 1 || p->preset != PRESET_SLIDE) break;
+        p->less += 20;
+        if (p->less > 100 && p->tiles) p->tiles = false, p->less = 0;
+        if (p->less > 100 && p->each)
+            p->each = false, p->less = 0; /* experts give way to their ranks */
+    } while (p->less <= 100);
+    return s;
+}
+/* Paper has all, as high as the sheet where there is so much room. */
+static Scene *draw_sheet(RoutePen *p) {
+    enum { MORE = 200 };
+    double end = 0;
+    for (p->less = -MORE; p->less < 0; p->less += 10) {
+        Scene *s = draw_page(p, &end);
+        if (end <= page_room(p->preset)) return s;
+    }
+    return draw_page(p, &end);
+}
 int view_routing(const ViewCall *c, Scene **page) {
     RoutePen p = {.c = c, .preset = PRESET_WIDE};
-    double end;
     furniture_preset(c->o->preset, &p.preset);
     if (!routing_read(&p.r, c)) return 0;
     p.x = presets[p.preset].margin, p.w = presets[p.preset].w - 2 * p.x;
@@ -602,14 +645,7 @@ int view_routing(const ViewCall *c, Scene **page) {
     p.k = routing_tokens(&p.r);
     set_tiles(&p);
     p.each = p.r.experts <= MOST_EXPERTS && p.r.n <= MOST_RIBBONS;
-    do {
-        page[0] = draw_page(&p, &end);
-        if (page[0]->scale >= 1 || p.preset != PRESET_SLIDE) break;
-        p.less += 20;
-        if (p.less > 100 && p.tiles) p.tiles = false, p.less = 0;
-        if (p.less > 100 && p.each)
-            p.each = false, p.less = 0; /* experts give way to their ranks */
-    } while (p.less <= 100);
+    page[0] = p.preset == PRESET_A4 ? draw_sheet(&p) : draw_fitting(&p);
     return 1 + (p.k ? routing_frames(&p.r, p.k, p.preset, page + 1, VIEW_MAX_PAGES - 1) : 0);
 }
 

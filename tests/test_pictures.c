@@ -702,6 +702,45 @@ static void rows_tell_before_from_after(void **state) {
     arena_free(a);
 }
 
+/* The states of the residual stream are called as in view block, and their records in the tooltip.
+ */
+static void shards_call_values_as_block_does(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan, *tip;
+    } row[] = {{"plans/05-llama3-8b-tp4-sp.yaml",
+                "x (layers.0.input), h (layers.0.resid_attn), y (layers.0.output)"},
+               {"plans/18-llama3-8b-backward.yaml", "h (layers.0.resid_attn), y (layers.0.output)"},
+               {"plans/20-llama3-8b-fsdp-tp.yaml", "h (layers.0.resid_attn), y (layers.0.output)"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        size_t n;
+        const char *text = file_read(a, diags_new(a), row[i].plan, 1 << 20, (Loc){0}, &n);
+        PlanRun r = plan_run(a, row[i].plan, text, false);
+        RenderOptions o = view("shards");
+        Scene *page[32];
+        assert_int_equal(render_pages(r.t, r.d, &o, a, page), 1);
+        int held = 0;
+        for (int g = 0; g < page[0]->n_groups; g++) {
+            const Group *m = &page[0]->groups[g];
+            held += !strcmp(m->what, "values") && !strcmp(m->tip, row[i].tip);
+        }
+        if (held != 1) fail_msg("%s: no row %s", row[i].plan, row[i].tip);
+        const char *words = words_of(a, r.t, o);
+        assert_null(strstr(words, "resid_attn"));
+        arena_free(a);
+    }
+}
+/* "x, h" of a row's tooltip "x (layers.0.input), h (layers.0.resid_attn)". */
+static const char *names_of(Arena *a, const char *tip) {
+    Str s = str_new(a);
+    for (int deep = 0; *tip; tip++) {
+        if (!strncmp(tip, " (", 2)) deep++;
+        if (!deep) str_addf(&s, "%c", *tip);
+        if (*tip == ')') deep--;
+    }
+    return s.n ? s.s : "";
+}
 /* On a wide page what a collective takes and what it leaves stand beside each other, the collective
  * between them, of a unit's gradients too, that have no record of their own; those of one cut are
  * one row. What is moved stands nowhere above that which it is made from. Narrow pages say it. */
@@ -746,7 +785,8 @@ static void before_and_after_are_a_line(void **state) {
             }
             assert_non_null(beside[0]);
             assert_non_null(beside[1]);
-            held += !strcmp(beside[0]->tip, row[i].left) && !strcmp(beside[1]->tip, row[i].right);
+            held += !strcmp(names_of(a, beside[0]->tip), row[i].left) &&
+                    !strcmp(names_of(a, beside[1]->tip), row[i].right);
         }
         if (!held) fail_msg("%s: %s stands not between", row[i].plan, row[i].between);
         o.preset = "column";
@@ -2133,6 +2173,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
                                           cmocka_unit_test(a_wrong_plan_is_called_so),
                                           cmocka_unit_test(rows_tell_before_from_after),
                                           cmocka_unit_test(before_and_after_are_a_line),
+                                          cmocka_unit_test(shards_call_values_as_block_does),
                                           cmocka_unit_test(both_sides_are_what_is_moved),
                                           cmocka_unit_test(shards_can_be_taken_in),
                                           cmocka_unit_test(one_number_is_rounded_once),

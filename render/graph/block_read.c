@@ -757,23 +757,26 @@ static BlockGraph *read_strips(const ViewCall *c) {
     return g;
 }
 
+const BlockGraph *block_read_names(const ViewCall *c, int layer) {
+    RenderOptions o = *c->o;
+    ViewCall call = *c;
+    o.part = NULL;
+    o.layer = layer;
+    call.o = &o;
+    call.pass = PHASE_FORWARD;
+    call.d = diags_new(c->arena);
+    BlockGraph *g = read_strips(&call);
+    if (g) block_name_states(g);
+    return g;
+}
 /* The states have the names that they have in the forward pass of the same layer. */
 static void name_states(BlockGraph *g, const ViewCall *c) {
     if (g->pass == PHASE_FORWARD) {
         block_name_states(g);
         return;
     }
-    RenderOptions o = *c->o;
-    ViewCall call = *c;
-    o.part = NULL;
-    o.layer = g->layer;
-    call.o = &o;
-    call.pass = PHASE_FORWARD;
-    call.d = diags_new(g->arena);
-    BlockGraph *forward = read_strips(&call);
-    if (!forward) return;
-    block_name_states(forward);
-    g->state = forward->state, g->n_states = forward->n_states;
+    const BlockGraph *forward = block_read_names(c, g->layer);
+    if (forward) g->state = forward->state, g->n_states = forward->n_states;
 }
 
 BlockGraph *block_read_trace(const ViewCall *c) {

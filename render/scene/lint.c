@@ -146,6 +146,18 @@ static void called_out(Lint *l, const Mark *m, Box b) {
     if (!at) found(l, m, "words that are not at their line:", words(l, m));
 }
 
+/* Is the point in the mark: of a polygon within its sides, of another within its box? */
+static bool covers(const Mark *m, Pt at) {
+    const Box b = scene_box(m);
+    bool in = m->kind != MARK_POLY;
+    if (at.x < b.x0 || at.x > b.x1 || at.y < b.y0 || at.y > b.y1) return false;
+    for (int i = 0, k = m->n - 1; m->kind == MARK_POLY && i < m->n; k = i++) {
+        const Pt p = m->pt[i], q = m->pt[k];
+        if ((p.y > at.y) != (q.y > at.y) && at.x < p.x + (q.x - p.x) * (at.y - p.y) / (q.y - p.y))
+            in = !in;
+    }
+    return in;
+}
 /* What is seen under a point of a text, in every theme: of the filled marks painted before it that
  * cover the point the last, and through it those below. */
 static void under(const Scene *s, int ti, Pt at, uint32_t seen[THEME_COUNT]) {
@@ -153,8 +165,7 @@ static void under(const Scene *s, int ti, Pt at, uint32_t seen[THEME_COUNT]) {
     for (int i = 0; i < ti; i++) {
         const Mark *m = &s->marks[i];
         if (m->fill == ROLE_NONE || m->kind == MARK_TEXT) continue;
-        Box b = scene_box(m);
-        if (at.x < b.x0 || at.x > b.x1 || at.y < b.y0 || at.y > b.y1) continue;
+        if (!covers(m, at)) continue;
         for (int th = 0; th < THEME_COUNT; th++)
             seen[th] = theme_blend(theme_color((Theme)th, m->fill), seen[th], m->opacity);
     }

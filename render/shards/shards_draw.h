@@ -3,6 +3,7 @@
 #ifndef SP_RENDER_SHARDS_DRAW_H
 #define SP_RENDER_SHARDS_DRAW_H
 #include "render/furniture/wrong.h"
+#include "render/graph/block_graph.h"
 #include "render/shards/shards.h"
 
 enum { SHARDS_MAX_LABELS = 16, SHARDS_MAX_LINES = 64, SHARDS_ALL = 1000 };
@@ -17,6 +18,7 @@ typedef struct ShardPen {
     PresetKind preset;
     int64_t rank;
     int layer;
+    const BlockGraph *names;  /* the layer as view block has it; NULL: it has none */
     const WrongList *wrong;   /* all wrong steps of the trace */
     int product;              /* on this page: its number; -1: none, SHARDS_ALL: all */
     unsigned load;            /* of SHARDS_RING, ... what is on this page */
@@ -28,6 +30,8 @@ typedef struct ShardPen {
     double x, w, scale, most; /* scale: px per element; most: px of the longest side */
 } ShardPen;
 
+/* What a value is called: a state of the residual stream as in view block. */
+const char *shards_name(const ShardPen *p, const TraceValue *v);
 /* Tone of part i of n, to be added to ROLE_SHARD: from dark to light; above four, neighbours share
  * one. */
 int shards_shade(int64_t i, int64_t n);

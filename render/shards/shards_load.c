@@ -291,7 +291,15 @@ static void draw_bar(const Panel *f, int k, bool all, Area at) {
                 (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK}, "%.1f %%", 100 * l->share[k]);
     scene_end(p->s);
 }
-enum { SOME = 8 };
+enum { SOME = 8, WHO = 60, SHARE = 60 }; /* parts; room of words before and behind a bar */
+static double bar_height(const Load *l, double side) {
+    return fmin(24, fmax(12, (side - 40) / l->n - 4));
+}
+/* How far from the left edge bars begin: behind the mask, or in the corner that it leaves free. */
+static double bars_left(const Load *l, double side) {
+    const bool mask = l->piece[0].step == 1;
+    return (mask ? fmin(side, l->n * (bar_height(l, side) + 4) + 14) + STRIP + 26 : 0) + WHO;
+}
 /* In the width at.w, with a mask of at.h units if it can be seen; returns the y under it. */
 static double draw_panel(const Panel *f, Area at) {
     ShardPen *p = f->p;
@@ -300,9 +308,8 @@ static double draw_panel(const Panel *f, Area at) {
     const bool mask = l->piece[0].step == 1;
     const double side = at.h, left = at.x + STRIP + 4;
     if (mask) draw_mask(f, (Area){left, at.y + 24, side, side});
-    double x = at.x + (mask ? side + STRIP + 26 : 0) + 60,
-           h = fmin(24, fmax(12, (side - 40) / l->n - 4)), w = fmin(300, at.x + at.w - x - 60),
-           y = mask ? at.y + 24 : at.y;
+    double x = at.x + bars_left(l, side), h = bar_height(l, side),
+           w = fmin(300, at.x + at.w - x - SHARE), y = mask ? at.y + 24 : at.y;
     if (f->of)
         scene_text(p->s, fmin(x, at.x + at.w - scene_width(p->s, 12.5, SEMIBOLD, f->of)),
                    y - STRIP - 10, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK}, f->of);
@@ -336,22 +343,24 @@ static bool beside_it(const Load *l, Load *other) {
     return l->order != PLACE_STRIPED &&
            in_order(l, l->order == PLACE_ZIGZAG ? PLACE_WHOLE : PLACE_ZIGZAG, other);
 }
+enum { BETWEEN = 40 };
+/* The side of a mask, of two beside each other (other: NULL: of one); a slide has it as large as
+ * bars beside it let it be. */
+static double mask_side(const ShardPen *p, const Load *l, const Load *other, double top) {
+    enum { AROUND = 150, NARROW_SIDE = 170, LARGEST = 300, TWO = 216, LEAST_BAR = 110 };
+    const int pieces = other && other->n_piece > l->n_piece ? other->n_piece : l->n_piece;
+    if (p->w < 700) return NARROW_SIDE;
+    if (p->preset != PRESET_SLIDE) return fmin(other ? TWO : LARGEST, fmax(130, 27.0 * pieces));
+    double side = fmin(LARGEST, presets[PRESET_SLIDE].h - top - AROUND);
+    const double w = other ? (p->w - BETWEEN) / 2 : p->w;
+    while (side > NARROW_SIDE && w - bars_left(l, side) - SHARE < LEAST_BAR) side -= 5;
+    return side;
+}
 double shards_draw_load(ShardPen *p, double top) {
     Load l, other;
     if (!find(p, &l)) return top;
-    enum { AROUND = 150, BETWEEN = 40 }; /* above and below, with the footer of a slide */
-    const bool narrow = p->w < 700, two = !narrow && beside_it(&l, &other);
-    const double room = p->preset == PRESET_SLIDE ? presets[PRESET_SLIDE].h - top - AROUND : 300,
-                 side = narrow ? 170
-                               : fmin(fmin(!two                        ? 300
-                                           : p->preset == PRESET_SLIDE ? 190
-                                                                       : 216,
-                                           room),
-                                      p->preset == PRESET_SLIDE
-                                          ? 300
-                                          : fmax(130, 27.0 * (two && other.n_piece > l.n_piece
-                                                                  ? other.n_piece
-                                                                  : l.n_piece)));
+    const bool two = p->w >= 700 && beside_it(&l, &other);
+    const double side = mask_side(p, &l, two ? &other : NULL, top);
     const TextLook small = {ALIGN_LEFT, 12, REGULAR, ROLE_SECOND};
     const double tw =
         scene_text(p->s, p->x, top + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, title(p, &l));

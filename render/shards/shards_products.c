@@ -240,8 +240,7 @@ static void draw_result(ShardPen *p, const Product *q, double at, double mid, do
                               : NULL;
     if (!v || v->shape.nd < 1 || at <= 0) return;
     DimCut r = row_cut(p, &v->shape), k = last_cut(p, &v->shape);
-    Caption cap = {words_value(p->c->arena, p->c->t, v->shape.name),
-                   words_shape(p->c->arena, v->shape.global_shape, v->shape.nd),
+    Caption cap = {shards_name(p, v), words_shape(p->c->arena, v->shape.global_shape, v->shape.nd),
                    where(p, k.n > 1 ? &k : &r, k.n > 1 ? "columns" : "rows"), ROLE_SECOND};
     const double room = p->x + p->w - at - 36, w = fmin(150, room), x = at + 30,
                  need = slot_width(p, 0, &cap);
@@ -364,12 +363,12 @@ static double draw_product(ShardPen *p, const Product *q, double top, double per
     const char *wshape = words_shape(
         a, (const int64_t[]){q->w->compute.global_shape[1], q->w->compute.global_shape[0]}, 2);
     const char *yshape = words_shape(a, q->y->shape.global_shape, q->y->shape.nd);
-    Caption cap[3] = {{words_value(a, t, q->x->shape.name),
+    Caption cap[3] = {{shards_name(p, q->x),
                        words_shape(a, q->x->shape.global_shape, q->x->shape.nd),
                        where(p, x.n > 1 ? &x : &rx, x.n > 1 ? "columns" : "rows"), ROLE_SECOND},
                       {arena_printf(a, "%s transposed", leaf), wshape,
                        in.n > 1 ? where(p, &in, "rows") : where(p, &out, "columns"), ROLE_SECOND},
-                      {words_value(a, t, q->y->shape.name), yshape,
+                      {shards_name(p, q->y), yshape,
                        where(p, y.n > 1 ? &y : &ry, y.n > 1 ? "columns" : "rows"), ROLE_SECOND}};
     if (sum) {
         cap[2].shape = arena_printf(a, "%lld × %s", (long long)terms, yshape);

@@ -89,8 +89,7 @@ static const char *others(ShardPen *p, const Ring *r) {
 static const char *meaning(ShardPen *p, const Ring *r) {
     Str names = str_new(p->c->arena);
     for (int i = 0; i < r->n_value; i++)
-        str_addf(&names, "%s%s", i ? ", " : "",
-                 words_value(p->c->arena, p->c->t, r->value[i]->shape.name));
+        str_addf(&names, "%s%s", i ? ", " : "", shards_name(p, r->value[i]));
     return arena_printf(p->c->arena, "%swhat goes round: %s; the number is the part's",
                         others(p, r), names.s);
 }
@@ -165,12 +164,13 @@ static Table table_of(ShardPen *p, const Ring *r) {
     for (int k = 0; k < r->n; k++)
         label = fmax(label, scene_width(p->s, 12, REGULAR, tokens(p, r, k)));
     Table t = {.gap = HOP_GAP, .h = r->n > 8 ? 18 : 22, .tokens = true};
+    const bool few = p->preset == PRESET_SLIDE && r->turns <= 3;
     if (p->preset == PRESET_SLIDE && r->n <= 4) t.h = r->n <= 2 ? 48 : 34; /* it may have its own */
     for (int turn = 0; turn < 3 && t.w < NARROW; turn++) {
         t.gap = turn ? CLOSE : HOP_GAP;
         t.tokens = turn < 2;
         t.x = p->x + RANK_WIDE + (t.tokens ? label + 14 : 0);
-        t.w = fmin(110, (p->x + p->w - t.x - t.gap * (r->turns - 1)) / r->turns);
+        t.w = fmin(few ? 220 : 110, (p->x + p->w - t.x - t.gap * (r->turns - 1)) / r->turns);
         if (turn == 1 && t.w >= NARROW / 1.5) break;
     }
     t.pitch = t.h + (t.gap > CLOSE ? 6 : CLOSE);

@@ -148,7 +148,7 @@ typedef struct {
     const TraceShape *s;
     int n; /* values of this layout; the first have their name in name[] */
     const char *name[MAX_NAMES];
-    Str names;
+    Str names, tip; /* tip: with what records call them, "x (layers.0.input)" */
     int section;
     int wrong;      /* the step, where what it makes is wrong; -1 */
     int next;       /* the step that moves it on, where that is wrong; -1 */
@@ -175,8 +175,10 @@ static int section_of(const TraceValue *v) {
     return v->kind == VALUE_COTANGENT || v->kind == VALUE_GRADIENT ? -1 : SEC_VALUES;
 }
 /* "w2" of "grad.param.layers.0.feed_forward.w2.weight", "w2.exp_avg" of its state. */
-static const char *short_name(Arena *a, const Trace *t, const TraceValue *v, int section) {
-    if (section == SEC_VALUES) return words_value(a, t, v->shape.name);
+static const char *short_name(const ShardPen *p, const TraceValue *v, int section) {
+    Arena *a = p->c->arena;
+    const Trace *t = p->c->t;
+    if (section == SEC_VALUES) return shards_name(p, v);
     const TraceParam *q = section == SEC_GRADS ? trace_param(t, v->subject.of) : NULL;
     if (q) return words_param(a, q);
     char *s = arena_strdup(a, words_updated(a, v->shape.name));
@@ -251,7 +253,7 @@ static int add_row(ShardPen *p, Row *row, int *n, int start, const Row *as, cons
     if (k == MAX_ROWS) return -1;
     if (k == *n) {
         row[(*n)++] = *as;
-        row[k].names = str_new(p->c->arena);
+        row[k].names = str_new(p->c->arena), row[k].tip = str_new(p->c->arena);
         row[k].each = true;
     }
     Row *r = &row[k];
@@ -264,6 +266,8 @@ static int add_row(ShardPen *p, Row *row, int *n, int start, const Row *as, cons
     if (r->n < MAX_NAMES) r->name[r->n] = name;
     r->n++;
     str_addf(&r->names, "%s%s", r->names.n ? ", " : "", name);
+    str_addf(&r->tip, "%s%s", r->tip.n ? ", " : "", name);
+    if (strcmp(name, as->s->name)) str_addf(&r->tip, " (%s)", as->s->name);
     return k;
 }
 static int stack_rows(ShardPen *p, Row *row) {
@@ -392,7 +396,7 @@ static int value_rows(ShardPen *p, Row *row) {
                       .on = on[i],
                       .from = -1};
             if (tell_apart(p, v, row_of, &as))
-                row_of[i] = add_row(p, row, &n, start, &as, short_name(p->c->arena, t, v, sec));
+                row_of[i] = add_row(p, row, &n, start, &as, short_name(p, v, sec));
         }
     }
     return n;
@@ -638,7 +642,7 @@ static void draw_row(ShardPen *p, const Row *row, int n, int number, Area at, bo
     const double rw = runs_width(p, run, k), from = fmin(tab, at.w - rw);
     double room = fmax(narrow && from >= tab ? tab - 14 : at.w - rw - 14, least_w);
     const char *names = fit_names(p, r, room);
-    scene_begin(p->s, "values", arena_printf(p->c->arena, "values-%d", number), r->names.s);
+    scene_begin(p->s, "values", arena_printf(p->c->arena, "values-%d", number), r->tip.s);
     double tw = scene_text(
         p->s, at.x, at.y + 12,
         (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, r->wrong < 0 ? ROLE_INK : ROLE_FAIL}, names);
@@ -703,10 +707,43 @@ static int read_lines(ShardPen *p, Row *row, Line *line) {
     const int n = value_rows(p, row);
     return make_lines(p, row, n, line);
 }
+/* What lines [from, end) take: a heading is a line, but for that of the first. */
+static int units(const Row *row, const Line *line, int from, int end) {
+    int n = 0;
+    for (int i = from; i < end; i++)
+        n += 1 + (i > from && row[line[i].left].section != row[line[i - 1].left].section);
+    return n;
+}
+/* Does a page that begins with this line leave no line of a section alone? */
+static bool begins_well(const Row *row, const Line *line, int lines, int i) {
+    const int of = row[line[i].left].section;
+    const bool goes_on = row[line[i - 1].left].section == of;
+    const bool alone_before = i < 2 || row[line[i - 2].left].section != of,
+               alone = i + 1 == lines || row[line[i + 1].left].section != of;
+    return !goes_on || (!alone_before && !alone);
+}
+/* As few pages as there can be, and these as full as each other: the lines of the first; 0: that
+ * would leave a line alone. A page that ends with a section is better than a fuller one. */
+static int even_page(const Row *row, const Line *line, int lines, int from, int most) {
+    const int all = units(row, line, from, lines), pages = (all + most - 1) / most,
+              want = (all + pages - 1) / pages;
+    int best = 0, far = 3 * most;
+    for (int end = from + 1; end < lines; end++) {
+        const int n = units(row, line, from, end),
+                  left = (units(row, line, end, lines) + most - 1) / most;
+        const bool ends = row[line[end].left].section != row[line[end - 1].left].section;
+        const int off = 2 * (n > want ? n - want : want - n) - ends;
+        if (n > most || left >= pages || !begins_well(row, line, lines, end) || off > far) continue;
+        best = end - from, far = off;
+    }
+    return pages == 1 ? lines - from : best;
+}
 int shards_values_page(ShardPen *p, int from, int most) {
     Row row[MAX_ROWS];
     Line line[MAX_LINES];
     int lines = read_lines(p, row, line), end = from, high = 0;
+    const int even = even_page(row, line, lines, from, most);
+    if (even) return even;
     while (end < lines) {
         int k = end;
         while (k < lines && row[line[k].left].section == row[line[end].left].section) k++;

@@ -2,6 +2,7 @@
  * scale with the cuts in the colour of their axis; activations as rulers, one per dim, which works
  * for any number of dims. */
 #include "base/text.h"
+#include "render/graph/block_read.h"
 #include "render/shards/shards_draw.h"
 #include "render/shards/shards_experts.h"
 #include "render/shards/shards_grid.h"
@@ -64,6 +65,7 @@ static double matrix_size(const ShardPen *p, const TraceParam *q, double *w, dou
     double rows = p->scale * (double)q->rest.global_shape[0],
            cols = p->scale * (double)q->rest.global_shape[1];
     double shrunk = fmax(1, fmax(rows, cols) / p->most);
+    if (shrunk > 3) shrunk = ceil(shrunk); /* "drawn at 1/9" */
     *h = fmax(shrunk > 1 ? 14 : 5, rows / shrunk);
     *w = fmax(shrunk > 1 ? 14 : 5, cols / shrunk);
     return shrunk;
@@ -738,9 +740,14 @@ static int value_pages(ShardPen *p, Slot *slot, int i, unsigned load, Scene **pa
         while (!readable(p, page[pages]) && k > 1) /* headings may leave room for fewer */
             page[pages] = draw_page(p, slot, 0, i, --k);
         pages++;
-        p->load = i + k >= lines && load ? load | above : 0;
-        Scene *both = p->load ? draw_page(p, slot, 0, i, k) : NULL;
-        if (both && readable(p, both)) page[pages - 1] = both, load = 0;
+        const unsigned more[] = {load, load & SHARDS_RING, load & SHARDS_MASK};
+        for (int j = 0; j < 3 && i + k >= lines; j++) {
+            p->load = more[j] | above;
+            Scene *both = more[j] & load ? draw_page(p, slot, 0, i, k) : NULL;
+            if (!both || !readable(p, both)) continue;
+            page[pages - 1] = both, load &= ~more[j];
+            break;
+        }
         p->load = 0;
     }
     for (unsigned one = SHARDS_RING; one <= SHARDS_EXPERTS && pages < most; one <<= 1)
@@ -762,6 +769,7 @@ static ShardPen pen_of(const ViewCall *c) {
                   .rank = c->o->rank >= 0 ? c->o->rank : 0,
                   .layer = choose_layer(c),
                   .wrong = wrong_find(c->arena, c->t, NULL, NULL)};
+    p.names = block_read_names(c, p.layer);
     furniture_preset(c->o->preset, &p.preset);
     p.s = figure_new(c, "shards", p.preset);
     p.x = presets[p.preset].margin;
@@ -819,6 +827,7 @@ const char *view_shards_text(const ViewCall *c) {
                   .rank = c->o->rank >= 0 && c->o->rank < c->t->ranks ? c->o->rank : 0,
                   .layer = choose_layer(c),
                   .wrong = wrong_find(c->arena, c->t, NULL, NULL)};
+    p.names = block_read_names(c, p.layer);
     Arena *a = c->arena;
     Role role;
     int w = furniture_columns(c->o);

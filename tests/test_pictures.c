@@ -702,6 +702,35 @@ static void rows_tell_before_from_after(void **state) {
     arena_free(a);
 }
 
+/* Of the groups of this kind the first one's tooltip; NULL: there is none. */
+static const char *tip_of(const Scene *s, const char *what) {
+    for (int g = 0; g < s->n_groups; g++)
+        if (!strcmp(s->groups[g].what, what)) return s->groups[g].tip;
+    return NULL;
+}
+/* A band says how long compute waits there, a bracket which layers it folds; and a slide that is
+ * the only one has one scale. */
+static void bands_and_brackets_have_tooltips(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *plan = "model: {preset: llama3-8b, layers: 3, shrink: 16}\nmesh: {tp: 2}\n"
+                       "names: torchtitan\nrecipe: torchtitan-llama3\nhardware: h100-sxm\n"
+                       "pass: forward\n";
+    PlanRun r = plan_run_with(a, "p.yaml", plan, &(PipelineOptions){.events = true});
+    assert_non_null(r.t);
+    Scene *page[VIEW_MAX_PAGES];
+    RenderOptions o = view("timeline");
+    o.preset = "slide";
+    assert_int_equal(render_pages(r.t, r.d, &o, a, page), 1);
+    assert_int_equal(strncmp(tip_of(page[0], "wait"), "compute waits ", 14), 0);
+    const char *words = words_of(a, r.t, o);
+    says(words, "lines at one scale");
+    assert_null(strstr(words, "each page"));
+    o = view("overview");
+    assert_true(render_pages(r.t, r.d, &o, a, page) > 0);
+    assert_string_equal(tip_of(page[0], "layers"), "layers 0 to 2 do the same: one of 3 is drawn");
+    arena_free(a);
+}
 /* The states of the residual stream are called as in view block, and their records in the tooltip.
  */
 static void shards_call_values_as_block_does(void **state) {
@@ -2173,6 +2202,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
                                           cmocka_unit_test(a_wrong_plan_is_called_so),
                                           cmocka_unit_test(rows_tell_before_from_after),
                                           cmocka_unit_test(before_and_after_are_a_line),
+                                          cmocka_unit_test(bands_and_brackets_have_tooltips),
                                           cmocka_unit_test(shards_call_values_as_block_does),
                                           cmocka_unit_test(both_sides_are_what_is_moved),
                                           cmocka_unit_test(shards_can_be_taken_in),

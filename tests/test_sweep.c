@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "cli/sweep.h"
 #include "render/furniture/page_room.h"
+#include "render/memory/inks.h"
 #include "render/render.h"
 #include "render/scene/scene.h"
 #include "render/sweep/sweep.h"
@@ -277,6 +278,11 @@ static int page_problems(Drawn *p, const char *preset, const char *theme) {
     assert_int_equal(n, 1);
     for (int i = 0; i < n; i++) {
         const char *report;
+        bool line = false; /* says what it is */
+        for (int g = 0; g < page[i]->n_groups && !line; g++)
+            line = !strcmp(page[i]->groups[g].what, "capacity") &&
+                   !strcmp(page[i]->groups[g].tip, memory_capacity_words(a, p->l.trace));
+        assert_int_equal(line, memory_capacity(p->l.trace) > 0);
         const int k = scene_lint(page[i], a, &report);
         if (k) print_error("%s, %s:\n%s", p->name, preset, report);
         found += k;

@@ -196,19 +196,26 @@ static void draw_label(OverviewPen *p, const TraceValue *v, double x, double y0,
 }
 /* A bracket at the left of layers that are folded: how many, and which. */
 static void draw_bracket(OverviewPen *p, const OverviewUnit *u, double x, double y0, double y1) {
-    Pt pt[4] = {{x + 8, y0}, {x, y0}, {x, y1}, {x + 8, y1}};
+    const Pt pt[4] = {{x + 8, y0}, {x, y0}, {x, y1}, {x + 8, y1}};
+    const double mid = (y0 + y1) / 2;
+    Arena *a = p->o.c->arena;
+    const int last = u->layer + u->layers - 1;
     scene_at(p->s, 0);
+    scene_begin(p->s, "layers", arena_printf(a, "layers-%d", u->layer),
+                u->layers == 1 ? arena_printf(a, "layer %d", u->layer)
+                               : arena_printf(a, "layers %d to %d do the same: one of %d is drawn",
+                                              u->layer, last, u->layers));
     scene_line(p->s, pt, 4, ROLE_FAINT, 1.25);
-    double mid = (y0 + y1) / 2;
-    if (u->layers == 1) {
+    if (u->layers == 1)
         scene_textf(p->s, x - 8, mid + 5, (TextLook){ALIGN_RIGHT, 13, SEMIBOLD, ROLE_INK},
                     "layer %d", u->layer);
-        return;
+    else {
+        scene_textf(p->s, x - 8, mid - 2, (TextLook){ALIGN_RIGHT, 15, BOLD, ROLE_INK}, "× %d",
+                    u->layers);
+        scene_text(p->s, x - 8, mid + 15, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
+                   overview_bracket(p, u));
     }
-    scene_textf(p->s, x - 8, mid - 2, (TextLook){ALIGN_RIGHT, 15, BOLD, ROLE_INK}, "× %d",
-                u->layers);
-    scene_text(p->s, x - 8, mid + 15, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
-               overview_bracket(p, u));
+    scene_end(p->s);
 }
 
 /* The edge of a box that stands apart: the optimizer reads gradients and makes weights, no value

@@ -77,8 +77,10 @@ static void draw_axis(const BarPen *q, int64_t most) {
 static void draw_capacity(const BarPen *q) {
     if (!q->w->capacity) return;
     const double y = place(q, (double)q->w->capacity);
+    scene_begin(q->s, "capacity", "capacity", memory_capacity_words(q->a, q->w->t));
     scene_segment(q->s, (Pt){q->plot.x, y}, (Pt){q->plot.x + q->plot.w, y}, ROLE_INK, 1.5)->ground =
         true;
+    scene_end(q->s);
 }
 
 /* ---- bars ---- */

@@ -86,9 +86,13 @@ static void draw_waits(TimePen *p, const Stave *v) {
         double until = e ? e->start : v->l->end;
         double x = stave_x(p, v, busy), w = stave_x(p, v, until) - x;
         if (until > busy && w > 0.3) {
+            scene_begin(p->s, "wait", arena_printf(p->c->arena, "wait-%d", i),
+                        arena_printf(p->c->arena, "compute waits %s",
+                                     time_text(until - busy, p->c->arena)));
             scene_rect(p->s, (Area){x, v->y - 2, w, v->bottom - v->y + 4}, 0,
                        (Look){ROLE_BAND, ROLE_NONE, 0})
                 ->ground = true;
+            scene_end(p->s);
             p->legend |= 1u << LEGEND_WAIT;
         }
         if (e) busy = fmax(busy, e->end);
@@ -511,6 +515,7 @@ typedef struct Shown {
     TimeFold folded;
     TimeItem *item;
     int n_items;
+    bool alone;               /* all is on one slide */
     const struct Shown *peer; /* of the figure beside this one, at the same scale; NULL: none */
 } Shown;
 
@@ -559,7 +564,8 @@ static void subtitle(const Shown *v, const char **part) {
     const ViewCall *c = v->c;
     const Timeline *t = v->t;
     int n = v->n, lines = v->n_items;
-    bool pages = v->preset == PRESET_SLIDE && lines > 1 && !v->peer; /* each has its own scale */
+    bool pages = v->preset == PRESET_SLIDE && lines > 1 && !v->peer &&
+                 !v->alone; /* each has its own scale */
     Arena *a = c->arena;
     const char *model = words_model(a, c->t);
     int k = 0, all = n + v->folded.same + v->folded.left;
@@ -849,6 +855,15 @@ static void list_lines(Shown *v) {
                     like->who, rankset_text(&t->ranks, a));
         }
 }
+/* The pages of lines behind `pages` others; returns how many there are then. */
+static int line_pages(const Shown *v, Scene **page, int pages) {
+    for (int from = 0, next; from < v->n_items && pages < VIEW_MAX_PAGES; pages++, from = next) {
+        double foot = FOOT;
+        do next = draw_page(v, from, foot, &page[pages]);
+        while (v->preset == PRESET_SLIDE && page[pages]->scale < 1 && (foot += 17) < FOOT + 60);
+    }
+    return pages;
+}
 int view_timeline(const ViewCall *c, Scene **page) {
     const int most = timeline_staged(c) ? TIMELINE_STAGES : MAX_CLASSES;
     Timeline *t = ARENA_ARRAY(c->arena, Timeline, most + 1);
@@ -877,11 +892,11 @@ int view_timeline(const ViewCall *c, Scene **page) {
         while (page[pages]->scale < 1 && (foot += 17) < FOOT + 120);
         pages++;
     }
-    for (int from = 0, next; from < v.n_items && pages < VIEW_MAX_PAGES; pages++, from = next) {
-        double foot = FOOT;
-        do next = draw_page(&v, from, foot, &page[pages]);
-        while (v.preset == PRESET_SLIDE && page[pages]->scale < 1 && (foot += 17) < FOOT + 60);
-    }
+    const int before = pages;
+    pages = line_pages(&v, page, before);
+    /* one slide has one scale, and says so; if that took a second one, each has its own again */
+    if ((v.alone = v.preset == PRESET_SLIDE && pages == 1)) pages = line_pages(&v, page, before);
+    if (v.alone && pages > 1) v.alone = false, pages = line_pages(&v, page, before);
     Scene *took = c->o->measured && pages < VIEW_MAX_PAGES
                       ? timeline_took(c, v.preset, c->o->rank >= 0 ? c->o->rank : 0)
                       : NULL;

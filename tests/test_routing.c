@@ -6,6 +6,7 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 
+#include "render/furniture/page_room.h"
 #include "render/render.h"
 #include "render/scene/scene.h"
 #include "support/support.h"
@@ -106,9 +107,9 @@ static void matrix_is_named(const PlanRun *r, const RenderOptions *o, int64_t gr
 
 static void pictures_are_clean(void **state) {
     (void)state;
-    static const char *const presets[] = {"wide", "column", "slide", "a4"}, *const themes[] = {
-                                                                                "light", "dark",
-                                                                                "print"};
+    static const char *const sizes[] = {"wide", "column", "slide", "a4"}, *const themes[] = {
+                                                                              "light", "dark",
+                                                                              "print"};
     for (int i = 0; i < N_CASES; i++) {
         Arena *a = arena_new();
         PlanRun r = routed(a, cases[i].text);
@@ -116,7 +117,7 @@ static void pictures_are_clean(void **state) {
         RenderOptions o = {.view = "routing", .rank = -1, .layer = -1};
         for (int p = 0; p < 12; p++) {
             const char *report;
-            o.preset = presets[p % 4], o.theme = themes[p / 4];
+            o.preset = sizes[p % 4], o.theme = themes[p / 4];
             if (render_lint(r.t, r.d, &o, a, &report))
                 fail_msg("%d %s %s: %s", i, o.preset, o.theme, report);
             matrix_is_named(&r, &o, cases[i].group);
@@ -165,7 +166,7 @@ static void ribbons_let_through(void **state) {
  * weights are. */
 static void experts_among_ranks(void **state) {
     (void)state;
-    static const char *const views[] = {"mesh", "shards", "overview"}, *const presets[] = {
+    static const char *const views[] = {"mesh", "shards", "overview"}, *const sizes[] = {
                                                                            "wide", "column",
                                                                            "slide", "a4"};
     for (int i = 0; i < N_CASES; i++) {
@@ -175,7 +176,7 @@ static void experts_among_ranks(void **state) {
         RenderOptions o = {.rank = cases[i].ranks - 1, .layer = -1};
         for (int v = 0; v < 12; v++) {
             const char *report;
-            o.view = views[v / 4], o.preset = presets[v % 4];
+            o.view = views[v / 4], o.preset = sizes[v % 4];
             o.rank = v / 4 == 2 ? -1 : cases[i].ranks - 1; /* an overview is of all */
             if (render_lint(r.t, r.d, &o, a, &report))
                 fail_msg("%d %s %s: %s", i, o.view, o.preset, report);
@@ -198,7 +199,7 @@ static void experts_among_ranks(void **state) {
  */
 static void figures_of_a_run(void **state) {
     (void)state;
-    static const char *const views[] = {"timeline", "memory", "storyboard"}, *const presets[] = {
+    static const char *const views[] = {"timeline", "memory", "storyboard"}, *const sizes[] = {
                                                                                  "wide", "column",
                                                                                  "slide", "a4"};
     for (int i = 0; i < 2; i++) {
@@ -207,7 +208,7 @@ static void figures_of_a_run(void **state) {
         PlanRun r = plan_run_with(a, "moe.yaml", cases[i].text, &how);
         assert_non_null(r.t);
         for (int v = 0; v < 12; v++) {
-            RenderOptions o = {.view = views[v / 4], .preset = presets[v % 4], .rank = -1};
+            RenderOptions o = {.view = views[v / 4], .preset = sizes[v % 4], .rank = -1};
             o.layer = -1;
             o.part = v / 4 == 2 ? "layers.0.moe.dispatched" : NULL;
             const char *report;
@@ -339,12 +340,12 @@ static void many_ranks_are_summed_up(void **state) {
                          "groups: {dp: ep}\nmoe: {routing: balanced}\n" EP)},
                 {64, MOE("qwen3-30b-a3b, shrink: 32", "batch: 64, sequence: 4", "ep: 64",
                          "groups: {dp: ep}\n" EP)}};
-    static const char *const presets[] = {"wide", "column", "a4", "slide"};
+    static const char *const sizes[] = {"wide", "column", "a4", "slide"};
     for (size_t m = 0; m < sizeof many / sizeof *many; m++)
         for (int i = 0; i < 4; i++) {
             Arena *a = arena_new();
             PlanRun r = routed(a, many[m].text);
-            RenderOptions o = {.view = "routing", .rank = -1, .layer = -1, .preset = presets[i]};
+            RenderOptions o = {.view = "routing", .rank = -1, .layer = -1, .preset = sizes[i]};
             const char *report;
             size_t n;
             if (render_lint(r.t, r.d, &o, a, &report)) fail_msg("%s: %s", o.preset, report);
@@ -372,10 +373,10 @@ static void drops_are_told(void **state) {
     const char *says = arena_printf(a, "%.0f of 96 rows asked for are dropped", d->asked - d->kept);
     if (!strstr(text, says)) fail_msg("%s", says);
     assert_non_null(strstr(text, arena_printf(a, ">+%.0f over<", d->wanted[0] - 12)));
-    static const char *const presets[] = {"wide", "column", "slide", "a4"};
+    static const char *const sizes[] = {"wide", "column", "slide", "a4"};
     for (int i = 0; i < 4; i++) {
         const char *report;
-        o.preset = presets[i];
+        o.preset = sizes[i];
         if (render_lint(r.t, r.d, &o, a, &report)) fail_msg("%s: %s", o.preset, report);
     }
     arena_free(a);
@@ -481,12 +482,12 @@ static void titled(const Scene *s, const char *want) {
     if (strcmp(s->title, want)) fail_msg("'%s' and not '%s'", s->title, want);
 }
 /* Seven frames follow the picture. Each has the tiles that the records have: what each rank sends,
- * what its experts compute, what goes back; clean in all presets and themes. */
+ * what its experts compute, what goes back; clean in all sizes and themes. */
 static void frames_show_each_token(void **state) {
     (void)state;
-    static const char *const presets[] = {"wide", "column", "slide", "a4"}, *const themes[] = {
-                                                                                "light", "dark",
-                                                                                "print"};
+    static const char *const sizes[] = {"wide", "column", "slide", "a4"}, *const themes[] = {
+                                                                              "light", "dark",
+                                                                              "print"};
     for (int i = 0; i < N_SINGLES; i++) {
         const struct Single *x = &singles[i];
         Arena *a = arena_new();
@@ -497,7 +498,7 @@ static void frames_show_each_token(void **state) {
         Scene *page[VIEW_MAX_PAGES];
         for (int p = 0; p < 12; p++) {
             const char *report;
-            o.preset = presets[p % 4], o.theme = themes[p / 4];
+            o.preset = sizes[p % 4], o.theme = themes[p / 4];
             if (render_lint(r.t, r.d, &o, a, &report))
                 fail_msg("%d %s %s: %s", i, o.preset, o.theme, report);
         }
@@ -532,6 +533,7 @@ static void frames_show_each_token(void **state) {
 /* A page's tiles: the height that all of them have (-1 where they differ or are no whole number),
  * and how much of its height the fullest panel uses. */
 typedef struct {
+    double low;                         /* the lower end of its panels */
     double tile, full, panels[8], left; /* how near tiles come to the left edge of their panel */
     int n;
 } Filled;
@@ -543,6 +545,7 @@ static Filled filled(const Scene *s) {
         const char *what = m->group < 0 ? "" : s->groups[m->group].what;
         if (m->kind != MARK_RECT) continue;
         if (!strcmp(what, "rank") && m->dash == NULL) top = m->y, h = m->h, f.panels[f.n++ % 8] = h;
+        f.low = fmax(f.low, top + h);
         if (strcmp(what, "token")) continue;
         f.left = fmin(f.left, m->x - s->groups[s->groups[m->group].parent].x);
         if (f.tile > 0 && f.tile != m->h) f.tile = -1;
@@ -555,7 +558,7 @@ static Filled filled(const Scene *s) {
  * in panels whose height scores of many experts give stays no tiny corner of them. */
 static void tiles_fill_their_panels(void **state) {
     (void)state;
-    static const char *const presets[] = {"wide", "column", "slide", "a4"};
+    static const char *const sizes[] = {"wide", "column", "slide", "a4"};
     const char *const text[] = {singles[0].text,
                                 MOE("qwen3-30b-a3b, shrink: 32", "batch: 4, sequence: 2", "ep: 4",
                                     "groups: {dp: ep}\n" EP)};
@@ -565,7 +568,7 @@ static void tiles_fill_their_panels(void **state) {
         RenderOptions o = {.view = "routing", .rank = -1, .layer = -1};
         for (int p = 0; p < 4; p++) {
             Scene *page[VIEW_MAX_PAGES];
-            o.preset = presets[p];
+            o.preset = sizes[p];
             assert_int_equal(render_pages(r.t, r.d, &o, a, page), 8);
             const Filled first = filled(page[3]);
             double full = 0;
@@ -573,14 +576,16 @@ static void tiles_fill_their_panels(void **state) {
                 const Filled f = filled(page[i]);
                 full = fmax(full, f.full);
                 if (f.tile != first.tile || f.tile < 17)
-                    fail_msg("%d %s page %d: tiles %g high", k, presets[p], i + 1, f.tile);
+                    fail_msg("%d %s page %d: tiles %g high", k, sizes[p], i + 1, f.tile);
                 if (f.left < 25) /* those of a second line stand under the first one's, no word */
-                    fail_msg("%d %s page %d: a tile stands where words do", k, presets[p], i + 1);
+                    fail_msg("%d %s page %d: a tile stands where words do", k, sizes[p], i + 1);
                 assert_int_equal(f.n, first.n);
                 assert_memory_equal(f.panels, first.panels, sizeof f.panels);
             }
+            if (!strcmp(o.preset, "a4") && first.low < 0.78 * page_room(PRESET_A4))
+                fail_msg("%d: panels end at %g of a sheet", k, first.low);
             if (first.tile < 30 && full < 0.8)
-                fail_msg("%d %s: tiles %g high fill %.2f of the fullest panel", k, presets[p],
+                fail_msg("%d %s: tiles %g high fill %.2f of the fullest panel", k, sizes[p],
                          first.tile, full);
         }
         arena_free(a);

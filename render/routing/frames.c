@@ -205,7 +205,8 @@ static double draw_cells(Pen *p, int64_t member, double x, double y, bool chosen
     double names = scene_width(p->s, p->size, REGULAR, last) + 6,
            wide = scene_width(p->s, p->size, REGULAR, token) + 5,
            room = p->panel_w - 2 * PAD - names - wide / 2;
-    const double all_h = 9 * p->cell, h = fmin(p->cell, fmax(2, all_h / (double)experts));
+    const double all_h = 9 * p->cell,
+                 h = fmin(fmin(LARGEST, p->cell), fmax(2, all_h / (double)experts));
     Cells c = {x + names, y + p->size + 6, fmin(fmax(24, 3 * h), room / fmax(1, (double)n)), h, 1};
     while ((double)c.every * c.w < wide) c.every++;
     while ((double)every * c.h < p->size + 2.5) every *= 2;
@@ -574,11 +575,12 @@ static double spare(const Pen *p) {
     for (int64_t i = 0; i < p->shown; i += p->columns) y += p->height[i / p->columns] + BETWEEN;
     return panels_room(p) - y;
 }
-/* Of a page that all ranks leave half blank the panels are as high as they can be, and what is in
+/* Of a page that is left half blank the panels are as high as they can be, and what is in
  * them as large. */
 static void fill(Pen *p) {
-    const int64_t lines = (p->r->n + p->columns - 1) / p->columns;
-    for (p->cell = LARGEST; p->cell > CELL; p->cell--) {
+    enum { MOST_CELL = 90 }; /* of few experts it stops at LARGEST */
+    const int64_t lines = (p->shown + p->columns - 1) / p->columns;
+    for (p->cell = MOST_CELL; p->cell > CELL; p->cell--) {
         measure(p);
         if (spare(p) >= 0) break;
     }
@@ -623,7 +625,7 @@ int routing_frames(const Routing *r, const Tokens *k, PresetKind preset, Scene *
     p.tile.size = p.sums = tile_size(TILE_H, p.size);
     p.cell = preset == PRESET_WIDE ? CELL_WIDE : CELL;
     choose(&p);
-    const bool filled = p.shown == r->n && isfinite(panels_room(&p));
+    const bool filled = p.shown > 0 && isfinite(panels_room(&p));
     if (filled) fill(&p);
     /* one size in all frames with tiles, so that a token is the same in each */
     enlarge(&p, &p.tile.size, filled ? LARGEST : MOST, TILES, SUMS);

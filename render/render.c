@@ -268,6 +268,17 @@ static int sheets_of_both(const ViewCall *c, Scene **page, int n, Scene **second
         }
     return all;
 }
+static bool has_backward(const Trace *t) {
+    for (int i = 0; i < t->n_computes; i++)
+        if (t->computes[i].pass == PHASE_BACKWARD) return true;
+    return false;
+}
+/* Of two plans of which one computes no gradients both show what can be held against each other,
+ * if nobody asks for a pass. */
+static void show_one_pass(const struct View *v, ViewCall *a, ViewCall *b) {
+    if (!(v->takes & ONE_PASS) || a->o->pass || has_backward(a->t) == has_backward(b->t)) return;
+    a->pass = b->pass = PHASE_FORWARD;
+}
 /* Puts each page of the other plan's figure at the right of ours, which is n pages, slides under
  * each other: two beside would have letters of half the size; where one has more, those stand
  * alone. Returns how many there are then, 0 and a diagnostic for an empty figure. */
@@ -298,6 +309,7 @@ static int build(const struct View *v, ViewCall *c, Scene **page) {
         other.all = c->o->with;
         other.t = seen_by(other.all, c->o, c->arena);
         other.peer = c, c->peer = &other; /* each knows how long the other's bars are */
+        show_one_pass(v, c, &other);
     }
     int n = v->build(c, page), own = n;
     const char *const *says = n > 0 && !c->o->with ? wrong_elsewhere(c, page, n) : NULL;
@@ -355,6 +367,7 @@ static bool both_texts(ViewCall *c, const struct View *v, Sink *out) {
     other.all = c->o->with;
     other.t = seen_by(other.all, c->o, c->arena);
     one.o = other.o = &narrow;
+    show_one_pass(v, &one, &other);
     const char *a = v->text(&one), *b = a ? v->text(&other) : NULL;
     if (!b) return false;
     say(c, out, plan_words(&one, "A"));

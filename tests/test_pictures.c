@@ -1007,8 +1007,12 @@ static void two_plans_have_one_scale(void **state) {
     }
 }
 
-/* Groups of that kind in a half of a page that have the heavy line of what the other half has not;
- * of all: how many there are. */
+/* Does the mark say that the other half has it otherwise, or not at all? */
+static bool line_unlike(const Mark *m) {
+    return m->kind == MARK_RECT && m->fill == ROLE_INK && (m->h == 2.5 || m->h == 1.1);
+}
+/* Groups of that kind in a half of a page that have the line of what the other half has not; of
+ * all: how many there are. */
 static int unlike_groups(const Scene *s, const char *what, bool right, int *all) {
     int n = 0;
     *all = 0;
@@ -1018,7 +1022,7 @@ static int unlike_groups(const Scene *s, const char *what, bool right, int *all)
         if (strcmp(x->what, what)) continue;
         for (int i = x->first; i < x->last; i++) {
             const Mark *m = &s->marks[i];
-            line |= m->kind == MARK_RECT && m->fill == ROLE_INK && m->h == 2.5;
+            line |= line_unlike(m);
             here |= (m->kind == MARK_TEXT || m->kind == MARK_RECT) && (m->x > s->w / 2) == right;
         }
         *all += here;
@@ -1067,13 +1071,58 @@ static void two_plans_show_their_difference(void **state) {
         assert_true(render_pages(r[0].t, r[0].d, &o, a, page) > 0);
         int all, marked = unlike_groups(page[0], row[i].what, false, &all);
         const char *w = words_of(a, r[0].t, o);
-        const bool key = strstr(w, "not so in the other plan") != NULL;
+        const bool key = strstr(w, "not so in the other plan") || strstr(w, "only in this plan");
         if (!strcmp(row[i].view, "memory") && row[i].sp) /* by how much, each seen from its side */
             says(w, "\nCompared with the other plan: activations +"),
                 says(w, "\nCompared with the other plan: activations −");
         if (marked != row[i].marked || all != row[i].all || key != row[i].sp)
             fail_msg("%s: %d of %d %ss are marked, key %d", row[i].view, marked, all, row[i].what,
                      key);
+        arena_free(a);
+    }
+}
+/* Blocks that are very unlike: parts face each other, an MLP a layer of experts; what the other
+ * plan has otherwise is told from what it has not at all; and beside a plan without a backward pass
+ * the forward pass of both is shown, unless a pass is asked for. */
+static void unlike_blocks_face_each_other(void **state) {
+    (void)state;
+    static const char less[] = "backward pass is not drawn";
+    static const char *const other[] = {"plans/03-llama3-8b-tp2.yaml",
+                                        "plans/33-qwen3-30b-a3b-ep.yaml",
+                                        "plans/41-llama3-8b-ring4-zigzag.yaml"};
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        Arena *a = arena_new();
+        PlanRun x = shipped(a, "plans/05-llama3-8b-tp4-sp.yaml", &(PipelineOptions){0}),
+                y = shipped(a, other[i], &(PipelineOptions){0});
+        RenderOptions o = view("block");
+        o.preset = "column", o.with = y.t;
+        Scene *page[32];
+        const char *report;
+        int lines[2] = {0};
+        assert_int_equal(render_pages(x.t, x.d, &o, a, page), 1);
+        assert_int_equal(render_lint(x.t, x.d, &o, a, &report), 0);
+        const Scene *s = page[0];
+        for (int k = 0; k < s->n_marks; k++)
+            if (line_unlike(&s->marks[k])) lines[s->marks[k].h == 1.1]++;
+        if (lines[0] < 2 || lines[1] < 2)
+            fail_msg("%s: %d heavy lines, %d double", other[i], lines[0], lines[1]);
+        double at[2][2] = {{0}};
+        for (int k = 0; k < s->n_marks; k++) {
+            const Mark *m = &s->marks[k];
+            if (m->kind != MARK_TEXT || !m->n_run || m->size != 15) continue;
+            const char *w = m->run[0].s;
+            const int part = !strcmp(w, "MLP") || !strcmp(w, "MoE") ? 1
+                             : !strcmp(w, "Attention")              ? 0
+                                                                    : -1;
+            if (part >= 0) at[part][m->x > s->w / 3] = m->y;
+        }
+        for (int part = 0; part < 2; part++)
+            if (at[part][0] <= 0 || fabs(at[part][0] - at[part][1]) > 0.01)
+                fail_msg("%s: part %d at %g and %g", other[i], part, at[part][0], at[part][1]);
+        const char *w = words_of(a, x.t, o);
+        assert_int_equal(strstr(w, less) != NULL, i > 0);
+        o.pass = "both";
+        if (i) assert_null(strstr(words_of(a, x.t, o), less));
         arena_free(a);
     }
 }
@@ -2211,6 +2260,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
                                           cmocka_unit_test(what_does_not_fit_is_the_title),
                                           cmocka_unit_test(two_plans_have_one_scale),
                                           cmocka_unit_test(two_plans_show_their_difference),
+                                          cmocka_unit_test(unlike_blocks_face_each_other),
                                           cmocka_unit_test(frames_of_a_ring),
                                           cmocka_unit_test(two_plans_are_named),
                                           cmocka_unit_test(shards_of_two_plans_face),

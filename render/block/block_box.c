@@ -180,10 +180,11 @@ double block_label_width(BlockPen *p, const BlockNode *n) {
     return fmax(sym, scene_width(p->s, 11.5, REGULAR, numbers(p->g, n)) + extra);
 }
 
-/* Has the other plan of two no such value: of twins, of either? */
-static bool value_unlike(const BlockPen *p, const BlockNode *n) {
+/* How a value, and its twin, stand to the other plan's. */
+static Likeness value_likeness(const BlockPen *p, const BlockNode *n) {
     const TraceValue *twin = n->twin >= 0 ? p->g->node[n->twin].out : NULL;
-    return unlike_value(p->c, p->g, n->out) || (twin && unlike_value(p->c, p->g, twin));
+    const Likeness own = unlike_value(p->c, p->g, n->out);
+    return twin ? figure_likeness(own, unlike_value(p->c, p->g, twin)) : own;
 }
 
 void block_label(BlockPen *p, const BlockNode *n, const TraceValue *from, double x, double sym,
@@ -203,8 +204,8 @@ void block_label(BlockPen *p, const BlockNode *n, const TraceValue *from, double
     if (p->look->numbers)
         px = x + scene_text(p->s, x, num, (TextLook){ALIGN_LEFT, 11.5, REGULAR, ROLE_SECOND},
                             numbers(p->g, n));
-    if (value_unlike(p, n))
-        figure_unlike(p->s, (Pt){x, (p->look->numbers ? num : sym) + 3.2}, px - x, &p->legend);
+    figure_unlike(p->s, (Pt){x, (p->look->numbers ? num : sym) + 3.2}, px - x, value_likeness(p, n),
+                  &p->legend);
     if (!pend) return;
     bool max;
     const char *axes = words_pending(&n->out->shape, &max);
@@ -540,14 +541,16 @@ static void plain_box(BlockPen *p, const BlockNode *n, const BlockOp *op, const 
 
 enum { IN_BOX = 10 }; /* from its sides to a line along its edge */
 
-/* Has the other plan of two no such ops as [i, until), and those of a twin? */
-static bool op_unlike(const BlockPen *p, const BlockNode *n, int i, int until) {
+/* How the ops [i, until), and those of a twin, stand to the other plan's. */
+static Likeness op_likeness(const BlockPen *p, const BlockNode *n, int i, int until) {
     const BlockNode *twin = n->twin >= 0 ? &p->g->node[n->twin] : NULL;
-    for (; i < until; i++)
-        if (unlike_compute(p->c, p->g->rank, n->op[i].c) ||
-            (twin && i < twin->n_op && unlike_compute(p->c, p->g->rank, twin->op[i].c)))
-            return true;
-    return false;
+    Likeness all = unlike_compute(p->c, p->g->rank, n->op[i].c);
+    for (; i < until; i++) {
+        all = figure_likeness(all, unlike_compute(p->c, p->g->rank, n->op[i].c));
+        if (twin && i < twin->n_op)
+            all = figure_likeness(all, unlike_compute(p->c, p->g->rank, twin->op[i].c));
+    }
+    return all;
 }
 
 static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w) {
@@ -573,8 +576,8 @@ static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w
         if (m) weight_box(p, n, op, (Area){x, y, w, h});
         else plain_box(p, n, op, name, (Area){x, y, w, h});
         flag(p, step, x, i ? y + h / 2 : y - 2);
-        if (op_unlike(p, n, i, rest ? n->n_op : i + 1))
-            figure_unlike_box(p->s, (Area){x, y, w, h}, IN_BOX, &p->legend);
+        figure_unlike_box(p->s, (Area){x, y, w, h}, IN_BOX,
+                          op_likeness(p, n, i, rest ? n->n_op : i + 1), &p->legend);
         scene_end(p->s);
         y += h;
         if (rest) break;
@@ -689,9 +692,11 @@ static void coll_box(BlockPen *p, const BlockNode *n, double x, double y, double
     h.line[1] =
         (HexagonLine){block_coll_line(p, n), mid + 12.5, p->look->numbers ? 11.5 : 12, REGULAR};
     h.list = p->g->wrong, h.flag_x = x + 11, h.flag_y = y;
-    h.unlike = unlike_collective(p->c, p->g->rank, n->coll);
+    h.like = unlike_collective(p->c, p->g->rank, n->coll);
     for (int i = 0; i < p->g->n; i++)
-        h.unlike |= in_box(p->g, n, i) && unlike_collective(p->c, p->g->rank, p->g->node[i].coll);
+        if (in_box(p->g, n, i))
+            h.like =
+                figure_likeness(h.like, unlike_collective(p->c, p->g->rank, p->g->node[i].coll));
     hexagon_draw(p->s, &h, &p->legend);
 }
 
@@ -713,8 +718,8 @@ static void move_box(BlockPen *p, const BlockNode *n, double x, double y, double
     Run run = {move_words(p->g, n), REGULAR, ROLE_INK, false, true};
     scene_runs(p->s, (Pt){x + w / 2, y + p->look->move / 2 + 4.3}, ALIGN_MIDDLE, 12, &run, 1);
     flag(p, n->step, x, y);
-    if (unlike_move(p->c, n->move))
-        figure_unlike_box(p->s, (Area){x, y, w, p->look->move}, IN_BOX, &p->legend);
+    figure_unlike_box(p->s, (Area){x, y, w, p->look->move}, IN_BOX, unlike_move(p->c, n->move),
+                      &p->legend);
     scene_end(p->s);
     p->legend |= 1u << LEGEND_MOVE;
 }

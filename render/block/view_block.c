@@ -155,6 +155,13 @@ static double lines_room(const ViewCall *c, BlockGraph *g, BlockFrame *frame, do
     return room.w;
 }
 
+/* What a line that begins with strip i is to another plan's: its title, but the same of an MLP and
+ * of experts, which take one another's place. */
+static const char *row_name(const BlockGraph *g, int i) {
+    int streams = 0;
+    for (int k = 0; k <= i; k++) streams += g->strip[k].to >= 0;
+    return g->strip[i].to < 0 ? g->strip[i].title : arena_printf(g->arena, "stream %d", streams);
+}
 /* Strips [first, first + n) on one page, wrapped into lines. */
 static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, BlockFrame *all,
                        int first, int n) {
@@ -187,10 +194,12 @@ static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, Bloc
     s->desc = block_description(g, first, n);
     for (int i = 0; i < n;) {
         int k = fit_line(frame + i, width + i, n - i, room, per_line, &used);
+        scene_row(s, row_name(g, first + i), y);
         y += draw_line(&p, frame + i, width + i, k, pr->margin, y) + 24;
         i += k;
     }
     double w = s->w - 2 * pr->margin;
+    scene_row(s, "legend", y - 4);
     y = figure_legend(s, (Band){pr->margin, w, y - 4}, p.legend);
     y = figure_foot(s, c, (Band){pr->margin, w, y}, block_totals(g, first, n), NULL);
     figure_page(s, preset, y);

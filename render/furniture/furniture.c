@@ -376,7 +376,11 @@ static double key_wait(Scene *s, double x, double y) {
 
 static double key_unlike(Scene *s, double x, double y) {
     unsigned own = 0;
-    return figure_unlike(s, (Pt){x, y + 2}, 26, &own), 26;
+    return figure_unlike(s, (Pt){x, y + 2}, 26, NOT_SO, &own), 26;
+}
+static double key_alone(Scene *s, double x, double y) {
+    unsigned own = 0;
+    return figure_unlike(s, (Pt){x, y + 2}, 26, ONLY_HERE, &own), 26;
 }
 void figure_goes_on(Scene *s, Pt tip) {
     const Pt pt[3] = {{tip.x - 6, tip.y - 4}, tip, {tip.x - 6, tip.y + 4}};
@@ -425,6 +429,7 @@ static const struct {
     [LEGEND_WAIT] = {key_wait, "compute waits"},
     [LEGEND_SAVED] = {key_saved, "kept for backward, bytes here"},
     [LEGEND_UNLIKE] = {key_unlike, "not so in the other plan"},
+    [LEGEND_ALONE] = {key_alone, "only in this plan"},
     [LEGEND_LARGER] = {key_larger, "larger: takes more of the time"},
     [LEGEND_GOES_ON] = {key_goes_on, "goes on in the next line"},
     [LEGEND_AGAIN] = {key_saved, "again: not kept, made again for backward"},

@@ -85,6 +85,7 @@ typedef enum {
     LEGEND_SAVED,
     LEGEND_AGAIN,
     LEGEND_UNLIKE,
+    LEGEND_ALONE,
     LEGEND_LARGER,
     LEGEND_GOES_ON,
     LEGEND_COUNT
@@ -93,15 +94,20 @@ typedef enum {
 typedef struct {
     double x, w, y;
 } Band;
-/* The heavy line under what the figure of the other plan does not show (`diff A B`): from `at`, w
- * px long. */
-void figure_unlike(Scene *s, Pt at, double w, unsigned *legend);
+/* How what one plan has stands to the other plan's (`diff A B`): it has the same, has it otherwise,
+ * or has nothing that it could be held against. */
+typedef enum { ALIKE, NOT_SO, ONLY_HERE } Likeness;
+/* Of two things that are drawn as one: what is said of both. */
+Likeness figure_likeness(Likeness a, Likeness b);
+/* The line under what the other plan's figure does not show: from `at`, w px long, heavy where that
+ * has it otherwise, double where it has it not at all, none where it is alike. */
+void figure_unlike(Scene *s, Pt at, double w, Likeness how, unsigned *legend);
 /* One entry of the legend with its left end at `at`, beside a key of the view's own; returns its
  * width. */
 double figure_key(Scene *s, Pt at, int mark);
 double figure_key_width(Scene *s, int mark);
 /* The same inside a box, along its lower edge: `in` px from both sides. */
-void figure_unlike_box(Scene *s, Area box, double in, unsigned *legend);
+void figure_unlike_box(Scene *s, Area box, double in, Likeness how, unsigned *legend);
 /* The legend of these marks (bits 1 << LEGEND_...) under a hairline at y; returns the y under it.
  * What the figure has in the colour of a product of axes is found among the marks that it has so
  * far. */

@@ -19,7 +19,7 @@ static void unlike_line(Scene *s, const Hexagon *h, unsigned *legend) {
     double words = h->y;
     for (int i = 0; i < HEXAGON_LINES && h->line[i].text; i++) words = h->line[i].y;
     const double under = words + CLEAR + HEAVY > h->y + h->h ? HEAVY + 2 : 0;
-    figure_unlike_box(s, (Area){h->x, h->y, h->w, h->h + under}, POINT, legend);
+    figure_unlike_box(s, (Area){h->x, h->y, h->w, h->h + under}, POINT, h->like, legend);
 }
 int hexagon_draw(Scene *s, const Hexagon *h, unsigned *legend) {
     static const double dash[2] = {5, 3};
@@ -34,7 +34,7 @@ int hexagon_draw(Scene *s, const Hexagon *h, unsigned *legend) {
         scene_text(s, h->x + h->w / 2, h->line[i].y,
                    (TextLook){ALIGN_MIDDLE, h->line[i].size, h->line[i].weight, ROLE_INK},
                    h->line[i].text);
-    if (h->unlike) unlike_line(s, h, shown);
+    if (h->like) unlike_line(s, h, shown);
     wrong_flag(s, h->list, h->step, h->flag_x, h->flag_y);
     if (h->id) scene_end(s);
     *shown |= 1u << (h->message ? LEGEND_MESSAGE : LEGEND_COLL) | (unsigned)h->inferred

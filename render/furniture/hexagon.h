@@ -17,8 +17,8 @@ typedef struct Hexagon {
     double x, y, w, h;    /* its box */
     const char *id, *tip; /* of its group; id NULL: it belongs to the open one and has no frame */
     bool inferred, skipped, wrong;
-    bool message; /* of two ranks, and so the legend calls it */
-    bool unlike;  /* the other plan of two has none like it */
+    bool message;  /* of two ranks, and so the legend calls it */
+    Likeness like; /* to the other plan's, of two */
     HexagonLine line[HEXAGON_LINES];
     const WrongList *list; /* has a flag at flag_x, flag_y if this list speaks of the step */
     int step;

@@ -8,13 +8,16 @@
 /* Options that mean something to a view only; the others are refused, because the reader would
  * believe in them. */
 enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8, BY_MEASURED = 16, BY_BUILD = 32 };
+/* Beside that, what is no option: beside another plan that has no backward pass, the view shows the
+ * forward pass of both. */
+enum { ONE_PASS = 64 };
 
 /* name, what, options (BY_...), what it asks of a trace and its place (VIEW_... of render.h), with
  * VIEW_JSON what it shows as one JSON object; NULL and a diagnostic if the trace has nothing for it
  */
 #define VIEWS(V)                                                                                   \
     V(block, "one GPU's view of a block: compute, collectives, local shapes",                      \
-      BY_RANK | BY_LAYER | BY_PART | BY_PASS | BY_BUILD, VIEW_FIRST | VIEW_PARTS, NULL)            \
+      BY_RANK | BY_LAYER | BY_PART | BY_PASS | BY_BUILD | ONE_PASS, VIEW_FIRST | VIEW_PARTS, NULL) \
     V(timeline, "compute and communication streams per rank class, modelled time",                 \
       BY_RANK | BY_MEASURED, VIEW_FIRST | VIEW_TIMES | VIEW_CHROME | VIEW_JSON,                    \
       view_timeline_json)                                                                          \

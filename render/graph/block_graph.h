@@ -88,6 +88,7 @@ typedef struct BlockGraph {
     int n_strips;
     BlockStrip strip[BLOCK_MAX_STRIPS];
     bool unlike;            /* unlike_throughout */
+    bool one_pass;          /* the other plan has no backward pass: this one's is not drawn */
     int wrong_step;         /* step that makes the first wrong value, -2: none */
     const WrongList *wrong; /* illegal, planted and missing steps of what is drawn */
     int n_states;           /* of the forward pass, whatever part and pass are drawn */

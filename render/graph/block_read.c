@@ -789,5 +789,7 @@ BlockGraph *block_read_trace(const ViewCall *c) {
     for (int i = 0; i < g->n_strips; i++) block_place(g, i);
     g->wrong = block_wrong(g, 0, g->n_strips);
     g->unlike = unlike_throughout(c, g);
+    for (int i = 0; i < c->t->n_computes && c->o->with && !c->o->pass; i++)
+        g->one_pass |= c->pass == PHASE_FORWARD && c->t->computes[i].pass == PHASE_BACKWARD;
     return g;
 }

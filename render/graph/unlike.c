@@ -55,56 +55,68 @@ static bool makes_last(const Trace *t, const TraceCompute *x) {
     }
     return n > 0;
 }
-bool unlike_compute(const ViewCall *c, int64_t rank, const TraceCompute *x) {
+/* Has the other plan such a step for this result? */
+static bool has_step(const ViewCall *c, const TraceCompute *x) {
     const Trace *t = other(c);
-    const size_t n = t ? before_number(x->output) : 0;
-    if (t && !same_weights(c, rank, x)) return true;
-    for (int i = 0; t && i < t->n_computes; i++) {
+    const size_t n = before_number(x->output);
+    for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *y = &t->computes[i];
-        if (same_step(x, y) && text_same(y->output, x->output)) return false;
+        if (same_step(x, y) && text_same(y->output, x->output)) return true;
     }
     /* the last hop is the last, whatever its number: a ring of another size has it all the same */
     for (int i = 0; n && makes_last(c->t, x) && i < t->n_computes; i++) {
         const TraceCompute *y = &t->computes[i];
         if (same_step(x, y) && before_number(y->output) == n && !strncmp(y->output, x->output, n) &&
             makes_last(t, y))
-            return false;
+            return true;
     }
-    return t != NULL;
+    return false;
 }
-bool unlike_collective(const ViewCall *c, int64_t rank, const TraceCollective *x) {
+Likeness unlike_compute(const ViewCall *c, int64_t rank, const TraceCompute *x) {
+    if (!other(c)) return ALIKE;
+    if (!has_step(c, x)) return ONLY_HERE;
+    return same_weights(c, rank, x) ? ALIKE : NOT_SO;
+}
+Likeness unlike_collective(const ViewCall *c, int64_t rank, const TraceCollective *x) {
     const Trace *t = other(c);
+    Likeness found = t ? ONLY_HERE : ALIKE;
     for (int i = 0; t && i < t->n_collectives; i++) {
         const TraceCollective *y = &t->collectives[i];
-        if (y->pass == x->pass && text_same(y->op, x->op) && text_same(y->axes, x->axes) &&
-            text_same(y->value, x->value) && text_same(y->dim_symbol, x->dim_symbol) &&
+        if (y->pass != x->pass || !text_same(y->op, x->op) || !text_same(y->value, x->value))
+            continue;
+        found = NOT_SO;
+        if (text_same(y->axes, x->axes) && text_same(y->dim_symbol, x->dim_symbol) &&
             text_same(y->reduce, x->reduce) && y->skipped == x->skipped &&
             groups_size(&y->groups) == groups_size(&x->groups) &&
             collective_on(y, other_rank(c, rank)).bytes_sent == collective_on(x, rank).bytes_sent)
-            return false;
+            return ALIKE;
     }
-    return t != NULL;
+    return found;
 }
-bool unlike_move(const ViewCall *c, const TraceLocalMove *x) {
+Likeness unlike_move(const ViewCall *c, const TraceLocalMove *x) {
     const Trace *t = other(c);
+    Likeness found = t ? ONLY_HERE : ALIKE;
     for (int i = 0; t && i < t->n_moves; i++) {
         const TraceLocalMove *y = &t->moves[i];
-        if (y->pass == x->pass && text_same(y->op, x->op) && text_same(y->axes, x->axes) &&
-            text_same(y->value, x->value))
-            return false;
+        if (y->pass != x->pass || !text_same(y->op, x->op) || !text_same(y->value, x->value))
+            continue;
+        found = NOT_SO;
+        if (text_same(y->axes, x->axes)) return ALIKE;
     }
-    return t != NULL;
+    return found;
 }
-static bool lies_otherwise(const ViewCall *c, int64_t rank, const TraceValue *v) {
+static Likeness lies(const ViewCall *c, int64_t rank, const TraceValue *v) {
     const Trace *t = other(c);
-    for (int i = 0; t && i < t->n_values; i++)
-        if (text_same(t->values[i].shape.name, v->shape.name) &&
-            same_shape(&v->shape, rank, &t->values[i].shape, other_rank(c, rank)))
-            return false;
-    return t != NULL;
+    Likeness found = t ? ONLY_HERE : ALIKE;
+    for (int i = 0; t && i < t->n_values; i++) {
+        if (!text_same(t->values[i].shape.name, v->shape.name)) continue;
+        found = NOT_SO;
+        if (same_shape(&v->shape, rank, &t->values[i].shape, other_rank(c, rank))) return ALIKE;
+    }
+    return found;
 }
-bool unlike_value(const ViewCall *c, const BlockGraph *g, const TraceValue *v) {
-    return !g->unlike && lies_otherwise(c, g->rank, v);
+Likeness unlike_value(const ViewCall *c, const BlockGraph *g, const TraceValue *v) {
+    return g->unlike ? ALIKE : lies(c, g->rank, v);
 }
 bool unlike_throughout(const ViewCall *c, const BlockGraph *g) {
     int all = 0, n = 0;
@@ -112,16 +124,21 @@ bool unlike_throughout(const ViewCall *c, const BlockGraph *g) {
         const TraceValue *v = g->node[i].strip < 0 ? NULL : g->node[i].out;
         if (!v) continue;
         all++;
-        n += lies_otherwise(c, g->rank, v);
+        n += lies(c, g->rank, v) != ALIKE;
     }
     return 2 * n > all;
 }
 const char *unlike_words(const BlockGraph *g) {
-    return g->unlike ? " Most shapes are not as in the other plan and are not marked." : "";
+    static const char *const words[2][2] = {
+        {"", " Most shapes are not as in the other plan and are not marked."},
+        {" Its backward pass is not drawn: the other plan has none.",
+         " Its backward pass is not drawn: the other plan has none. Most shapes are not as in the "
+         "other plan and are not marked."}};
+    return words[g->one_pass][g->unlike];
 }
 void unlike_key(const ViewCall *c, const char **part) {
     int n = 0;
     while (part[n]) n++;
-    part[n] = other(c) ? "underlined: not so in the other plan" : NULL;
+    part[n] = other(c) ? "underlined: not so in the other plan, twice: only in this one" : NULL;
     if (part[n]) part[n + 1] = NULL;
 }

@@ -229,7 +229,8 @@ static void draw_segments(MemPen *p, const MemClass *m, const Bars *b, double y)
     for (int k = 0; k < MEM_KINDS; k++) {
         const double part = (double)m->bytes[k] * per_byte;
         unsigned used = 0; /* the key of this view says it */
-        if (kind_unlike(p, m, k)) figure_unlike(p->s, (Pt){at, y + h + 2}, fmax(part, 2), &used);
+        if (kind_unlike(p, m, k))
+            figure_unlike(p->s, (Pt){at, y + h + 2}, fmax(part, 2), NOT_SO, &used);
         at += part;
     }
 }
@@ -609,7 +610,7 @@ static double draw_alive(MemPen *p, double x, double y, double w) {
             arena_printf(p->a, "%s %s\nmade at step: %s\nbytes: %s", name, shape, from, bytes));
         double nw = alive_name(p, (Pt){x, y}, name, fmax(90, room - sw - 10));
         unsigned used = 0;
-        if (alive_unlike(p, l[i])) figure_unlike(p->s, (Pt){x, y + 3}, nw, &used);
+        if (alive_unlike(p, l[i])) figure_unlike(p->s, (Pt){x, y + 3}, nw, NOT_SO, &used);
         if (nw + 10 + sw <= room)
             scene_text(p->s, x + nw + 10, y, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                        shape);

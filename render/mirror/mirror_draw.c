@@ -39,7 +39,7 @@ static const char *module_at(const Trace *t, int step) {
 /* The words in a box: a name, and what stands behind it where there is room. */
 typedef struct {
     const char *name, *note;
-    bool unlike; /* the other plan of two has no such step */
+    Likeness like; /* to the other plan's step, of two */
 } BoxWords;
 
 enum { IN_BOX = 10 };    /* from its sides to a line along its edge */
@@ -63,7 +63,7 @@ static int box(MirrorPen *p, Slot at, BoxWords words, int step, const char *tip)
     if (both)
         scene_text(p->s, left + name + 6, y + h / 2 + 4.5,
                    (TextLook){ALIGN_LEFT, MIRROR_SIZE, REGULAR, ROLE_COMPUTE_NOTE}, words.note);
-    if (words.unlike) figure_unlike_box(p->s, (Area){cx - w / 2, y, w, h}, IN_BOX, &p->legend);
+    figure_unlike_box(p->s, (Area){cx - w / 2, y, w, h}, IN_BOX, words.like, &p->legend);
     int group = p->s->open;
     flag(p, step, cx, y - 1, w);
     scene_end(p->s);
@@ -97,7 +97,7 @@ static int hexagon(MirrorPen *p, Slot at, const char *text, const TraceCollectiv
     x.id = arena_printf(p->c->arena, "step-%d", c->step);
     x.tip = arena_printf(p->c->arena, "%s%s", coll_tip(p, c), more);
     x.wrong = is_wrong(p, c->step);
-    x.unlike = unlike_collective(p->c, p->m->g->rank, c);
+    x.like = unlike_collective(p->c, p->m->g->rank, c);
     x.line[0] = (HexagonLine){scene_fit(p->s, text, w - (w < 60 ? 12 : 16), 12.5, SEMIBOLD),
                               y + h / 2 + 4.5, 12.5, SEMIBOLD};
     return hexagon_draw(p->s, &x, &p->legend);
@@ -148,11 +148,15 @@ static const char *steps_tip(const MirrorPen *p, const MirrorOp *op, int n, bool
     return s.s;
 }
 
-/* Has the other plan of two no such step as one of the box? */
-static bool ops_unlike(const MirrorPen *p, const MirrorOp *op, int n, bool rest) {
-    for (int i = 0; i < n; i++)
-        if (op[i].rest == rest && unlike_compute(p->c, p->m->g->rank, op[i].f)) return true;
-    return false;
+/* How the steps of the box stand to the other plan's. */
+static Likeness ops_likeness(const MirrorPen *p, const MirrorOp *op, int n, bool rest) {
+    Likeness all = ALIKE;
+    for (int i = 0, seen = 0; i < n; i++) {
+        if (op[i].rest != rest) continue;
+        const Likeness own = unlike_compute(p->c, p->m->g->rank, op[i].f);
+        all = seen++ ? figure_likeness(all, own) : own;
+    }
+    return all;
 }
 
 /* The step of the box that is red if it is wrong; else its first. */
@@ -249,8 +253,9 @@ static MirrorSide draw_side(MirrorPen *p, const MirrorStrip *s, const MirrorRow 
     if (!*tip && back && r->n_grad) /* nothing but the gradient of a parameter */
         tip = arena_printf(p->c->arena, "step %d: makes %s", step, r->grad[0].made->output);
     const BoxWords upper = {text, back ? "" : mirror_note(p, r, false),
-                            ops_unlike(p, op, n, false)},
-                   lower = {rest, back ? "" : mirror_note(p, r, true), ops_unlike(p, op, n, true)};
+                            ops_likeness(p, op, n, false)},
+                   lower = {rest, back ? "" : mirror_note(p, r, true),
+                            ops_likeness(p, op, n, true)};
     side.top = side.bottom = box(p, (Slot){cx, y, p->box, *rest ? row : h}, upper, step, tip);
     if (*rest)
         side.bottom = box(p, (Slot){cx, y + row, p->box, h - row}, lower, box_step(p, op, n, true),
@@ -408,10 +413,8 @@ void mirror_draw_label(MirrorPen *p, const MirrorStrip *s, int r, bool back, dou
                        (TextLook){align, MIRROR_SIZE, REGULAR, ROLE_SECOND}, l.num[i]);
         const double w =
             fmax(mirror_text_width(p, l.line[i], REGULAR), mirror_text_width(p, l.num[i], REGULAR));
-        if (l.unlike[i])
-            figure_unlike(p->s,
-                          (Pt){back ? lx : lx - w, at + (p->look.inlined ? 0 : p->look.line) + 2},
-                          w, &p->legend);
+        figure_unlike(p->s, (Pt){back ? lx : lx - w, at + (p->look.inlined ? 0 : p->look.line) + 2},
+                      w, l.like[i], &p->legend);
         scene_end(p->s);
     }
     if (!l.pending) return;

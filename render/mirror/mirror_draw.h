@@ -114,8 +114,8 @@ typedef struct MirrorLabel {
         *pending;       /* tip: "NAME, step N" per value */
     const char *summed; /* which values, where others flow there that are whole; else "" */
     bool max;
-    const char *axes;         /* the same axes as the trace writes them */
-    bool unlike[MIRROR_FLOW]; /* the other plan of two has no value that lies so */
+    const char *axes;           /* the same axes as the trace writes them */
+    Likeness like[MIRROR_FLOW]; /* of its values to the other plan's, of two */
 } MirrorLabel;
 /* A value in the words of the figure, "q", "h", "after ffn_norm"; `back`: its gradient, "dq", "dh",
  * "gradient after ffn_norm". */

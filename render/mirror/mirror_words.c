@@ -297,7 +297,8 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
             if (k != i && (done[k] || !lies_alike(g, v[i], v[k]))) continue;
             done[k] = true;
             alike++;
-            l.unlike[groups] |= unlike_value(p->c, g, v[k]);
+            const Likeness own = unlike_value(p->c, g, v[k]);
+            l.like[groups] = k == i ? own : figure_likeness(l.like[groups], own);
             l.tip[groups] = arena_printf(g->arena, "%s%s%s, step %d", l.tip[groups],
                                          *l.tip[groups] ? "\n" : "", v[k]->shape.name, v[k]->step);
             names[groups] =

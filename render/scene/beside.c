@@ -65,7 +65,11 @@ void scene_under(Scene *s, const Scene *b, double gap) {
     s->desc = arena_printf(s->arena, "Above: %s Below: %s", s->desc, b->desc);
     grow_page(s, fmax(s->w, b->w), by + b->h);
 }
+void scene_row(Scene *s, const char *name, double y) {
+    *ARENA_PUSH(s->arena, s->rows, s->n_rows, s->cap_rows) = (SceneRow){name, y};
+}
 void scene_lower(Scene *s, double by) {
+    for (int i = 0; i < s->n_rows; i++) s->rows[i].y += by;
     for (int i = 0; i < s->n_marks; i++) move(&s->marks[i], 0, by);
     for (int i = 0; i < s->n_groups; i++) s->groups[i].y += by;
     for (int i = 0; i < s->n_arrows; i++) s->arrows[i].tip.y += by;
@@ -91,8 +95,29 @@ static void lower_body(Scene *s, double by) {
     for (int i = 0; i < s->n_groups; i++)
         if (!strcmp(s->groups[i].what, "title")) s->groups[i].y -= by;
 }
+/* Moves what is at y or under it. A mark that begins above ends above: rows are cut so. */
+static void lower_under(Scene *s, double y, double by) {
+    if (by <= 0) return;
+    for (int i = 0; i < s->n_marks; i++) {
+        Mark *m = &s->marks[i];
+        if ((m->n ? m->pt[0].y : m->y) >= y) move(m, 0, by);
+    }
+    for (int i = 0; i < s->n_groups; i++) s->groups[i].y += s->groups[i].y >= y ? by : 0;
+    for (int i = 0; i < s->n_arrows; i++) s->arrows[i].tip.y += s->arrows[i].tip.y >= y ? by : 0;
+    for (int i = 0; i < s->n_rows; i++) s->rows[i].y += s->rows[i].y >= y ? by : 0;
+    grow_page(s, s->w, s->h + by);
+}
 void scene_level(Scene *a, Scene *b) {
     const double more = head_end(a) - head_end(b);
     lower_body(a, -more);
     lower_body(b, more);
+    for (int i = 0, from = 0; i < a->n_rows; i++) {
+        int k = from;
+        while (k < b->n_rows && strcmp(a->rows[i].name, b->rows[k].name)) k++;
+        if (k == b->n_rows) continue;
+        const double at[2] = {a->rows[i].y, b->rows[k].y};
+        lower_under(a, at[0], at[1] - at[0]);
+        lower_under(b, at[1], at[0] - at[1]);
+        from = k + 1;
+    }
 }

@@ -90,6 +90,13 @@ typedef struct {
     int to;
 } Arrow;
 
+/* Where a part of a figure begins that nothing above reaches into, and what it is called: in a
+ * figure beside another, parts of one name stand at one height. */
+typedef struct {
+    const char *name;
+    double y;
+} SceneRow;
+
 typedef struct Scene {
     Arena *arena;
     Fonts *fonts;
@@ -114,6 +121,8 @@ typedef struct Scene {
     const char **ids;
     int n_arrows, cap_arrows;
     Arrow *arrows;
+    int n_rows, cap_rows;
+    SceneRow *rows;
     int open;    /* innermost open group, -1 */
     int step;    /* of the marks that are made next */
     bool builds; /* an SVG of it plays: marks appear step by step */
@@ -178,8 +187,10 @@ void scene_beside(Scene *s, const Scene *b, double gap);
 void scene_under(Scene *s, const Scene *b, double gap);
 /* Moves all of a figure down by `by` units, and makes it as much longer; it has its own size. */
 void scene_lower(Scene *s, double by);
+/* A part called `name` begins at y. */
+void scene_row(Scene *s, const char *name, double y);
 /* Of two figures that stand beside each other: what is under the shorter head (groups "title") goes
- * down to where it begins under the other's. */
+ * down to where it begins under the other's, and so do rows that both have, in their order. */
 void scene_level(Scene *a, Scene *b);
 
 /* What a mark covers, its outline included. Text: from the ascent to the descent of its letters. */

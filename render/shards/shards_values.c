@@ -647,7 +647,7 @@ static void draw_row(ShardPen *p, const Row *row, int n, int number, Area at, bo
         p->s, at.x, at.y + 12,
         (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, r->wrong < 0 ? ROLE_INK : ROLE_FAIL}, names);
     wrong_flag(p->s, p->wrong, r->wrong, at.x - 11, at.y + 8);
-    if (r->unlike) figure_unlike(p->s, (Pt){at.x, at.y + 15}, tw, p->legend);
+    if (r->unlike) figure_unlike(p->s, (Pt){at.x, at.y + 15}, tw, NOT_SO, p->legend);
     scene_end(p->s);
     double x = fmax(at.x + tw + 14, narrow ? at.x + from : 0);
     room = at.x + at.w - x;

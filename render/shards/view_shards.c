@@ -205,7 +205,8 @@ static void draw_slot(ShardPen *p, const Slot *s, double x, double y, Pt words) 
     scene_begin(p->s, "weight", arena_printf(p->c->arena, "weight-%s", s->q->rest.name), s->tip);
     scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, s->name);
     if (s->unlike)
-        figure_unlike(p->s, (Pt){x, y + 16}, scene_width(p->s, 15, BOLD, s->name), p->legend);
+        figure_unlike(p->s, (Pt){x, y + 16}, scene_width(p->s, 15, BOLD, s->name), NOT_SO,
+                      p->legend);
     Area at = {x, y + 30, s->w, s->h};
     shards_draw_copies(p, &s->r, &s->k, at);
     shards_draw_parts(p, &s->r, &s->k, at);
@@ -423,7 +424,7 @@ static double draw_weights(ShardPen *p, const Slot *slot, int n, double y) {
     for (int i = 0; i < k; i++, y += 16) {
         const double w =
             scene_text(p->s, p->x, y, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, line[i]);
-        if (unlike) figure_unlike(p->s, (Pt){p->x, y + 3}, w, p->legend);
+        if (unlike) figure_unlike(p->s, (Pt){p->x, y + 3}, w, NOT_SO, p->legend);
     }
     return y;
 }

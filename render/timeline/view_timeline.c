@@ -236,7 +236,7 @@ static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
     }
     const double aside =
         works && coll ? draw_cut(p, v, x, at, text ? scene_width(p->s, 12, REGULAR, text) : 0) : 0;
-    if (x->unlike) figure_unlike(p->s, (Pt){a, y + h + 1}, at.w, &p->legend);
+    if (x->unlike) figure_unlike(p->s, (Pt){a, y + h + 1}, at.w, NOT_SO, &p->legend);
     if (text) draw_name(p, text, (Pt){(a + b) / 2 + aside, y}, h, exposed ? stops : INFINITY, coll);
     scene_end(p->s);
 }

@@ -1668,6 +1668,35 @@ static void overview_counts_a_norm_once(void **state) {
     assert_int_equal(times_said(text, "|norm|"), 2); /* before attention and before the MLP */
 }
 
+/* The backward pass of wrong plans: flags of collectives of weight gradients touch no label, words
+ * beside a collective no pill; and a page of more columns than any block has stands. */
+static void wrong_passes_are_clean(void **state) {
+    Ground *g = *state;
+    static const struct {
+        const char *file, *pass;
+        int least; /* flags */
+    } row[] = {{"plans/bugs/08-norm-gradient-not-summed.yaml", "backward", 1},
+               {"plans/bugs/10-gradient-summed-where-not-due.yaml", "backward", 1},
+               {"plans/bugs/13-gradient-not-summed-over-dp.yaml", "backward", 1},
+               {"plans/bugs/14-divided-by-the-ranks-again.yaml", "backward", 1},
+               {"plans/bugs/65-ulysses-heads-of-another-rank.yaml", "backward", 0},
+               {"plans/bugs/42-norm-counts-copies.yaml", "optimizer", 1}};
+    for (size_t i = 0; i < 4 * sizeof row / sizeof *row; i++) {
+        const bool wide = !strcmp(row[i / 4].pass, "optimizer");
+        const Trace *t = ground_trace(g, row[i / 4].file, "", true);
+        RenderOptions o = options("block");
+        o.preset = presets[i % 4].name, o.pass = row[i / 4].pass;
+        Scene *page[VIEW_MAX_PAGES];
+        int n = render_pages(t, g->d, &o, g->a, page), flags = 0;
+        const char *report;
+        assert_true(n > 0);
+        for (int k = 0; k < page[0]->n_marks; k++)
+            flags += page[0]->marks[k].kind == MARK_CIRCLE && page[0]->marks[k].fill == ROLE_FAIL;
+        if (i % 4 < 2) assert_true(flags >= row[i / 4].least);
+        if (!wide && render_lint(t, g->d, &o, g->a, &report))
+            fail_msg("%s, %s: %s", row[i / 4].file, o.preset, report);
+    }
+}
 /* A slide has the boxes of norms, or says that it has none. */
 static void slides_tell_of_norms(void **state) {
     Ground *g = *state;
@@ -2161,6 +2190,7 @@ static const struct CMUnitTest tests[] = {T(edges_are_records),
                                           T(one_of_two_is_missing),
                                           T(stream_comes_to_the_loss),
                                           T(overview_counts_a_norm_once),
+                                          T(wrong_passes_are_clean),
                                           T(slides_tell_of_norms),
                                           T(values_have_words),
                                           T(crossings_have_bridges),

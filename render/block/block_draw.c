@@ -231,6 +231,9 @@ static double left_room(const BlockPen *p, const BlockFrame *f, const BlockNode 
         const BlockNode *q = node(p, f->strip->node[k]);
         if (q->level == n->level && q->col_last == n->col - 1) return 0;
     }
+    const BlockStrip *s = f->strip; /* the pill of a chain's last value stands under its box */
+    const BlockNode *last = s->last >= 0 && s->to < 0 ? node(p, s->last) : NULL;
+    if (last && last->col < n->col && last->level == n->level - 1) return 0;
     const double room = f->centre[n->col] - f->width[n->col] / 2 - 10 - f->centre[n->col - 1] - 14;
     return room < 90 ? 0 : room;
 }
@@ -297,13 +300,14 @@ static double wide_boxes(BlockPen *p, const BlockFrame *f, int c) {
 
 void block_columns(BlockPen *p, BlockFrame *f) {
     const BlockStrip *s = f->strip;
-    int cols = s->cols < BLOCK_MAX_COLS ? s->cols : BLOCK_MAX_COLS;
+    const int cols = s->cols;
+    f->centre = ARENA_ARRAY(p->g->arena, double, cols);
+    f->width = ARENA_ARRAY(p->g->arena, double, cols);
     for (int c = 0; c < cols; c++) f->width[c] = c ? LANE : f->tight ? TIGHT_COL : COL_0;
     for (int k = 0; k < s->n; k++) {
         const BlockNode *n = node(p, s->node[k]);
-        if (n->kind == NODE_INPUT && n->col < cols)
-            f->width[n->col] = fmax(f->width[n->col], block_box_width(p, n));
-        if (n->kind == NODE_INPUT || n->col >= cols || n->col_last > n->col) continue;
+        if (n->kind == NODE_INPUT) f->width[n->col] = fmax(f->width[n->col], block_box_width(p, n));
+        if (n->kind == NODE_INPUT || n->col_last > n->col) continue;
         if (n->shared >= 0 || n->joined >= 0) continue; /* it has no box of its own */
         f->width[n->col] =
             fmax(f->width[n->col], fmax(f->tight ? TIGHT_COL : COL_N, block_box_width(p, n)));
@@ -325,9 +329,7 @@ void block_columns(BlockPen *p, BlockFrame *f) {
 
 /* ---- drawing ---- */
 
-static double col_x(const BlockFrame *f, int c) {
-    return f->x + f->centre[c < BLOCK_MAX_COLS ? c : BLOCK_MAX_COLS - 1];
-}
+static double col_x(const BlockFrame *f, int c) { return f->x + f->centre[c]; }
 static double row_top(const BlockFrame *f, int level) {
     return f->y +
            (level < f->strip->levels ? f->grid->top[f->row[level]] : f->grid->top[f->grid->n]);

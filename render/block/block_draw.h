@@ -4,8 +4,6 @@
 #include "render/graph/block_graph.h"
 #include "render/furniture/furniture.h"
 
-enum { BLOCK_MAX_COLS = 24 };
-
 /* Lengths of a level of detail. */
 typedef struct {
     double op, joint, abut, weight, coll, move; /* heights */
@@ -34,11 +32,11 @@ typedef struct {
 
 typedef struct {
     const BlockStrip *strip;
-    bool tight;    /* boxes only as wide as they need to be, short reasons */
-    double x, y;   /* top left corner */
-    double stream; /* x of the residual stream */
-    double centre[BLOCK_MAX_COLS], width[BLOCK_MAX_COLS];
-    int *row; /* row of each level */
+    bool tight;             /* boxes only as wide as they need to be, short reasons */
+    double x, y;            /* top left corner */
+    double stream;          /* x of the residual stream */
+    double *centre, *width; /* of each column */
+    int *row;               /* row of each level */
     const BlockGrid *grid;
     const char *in_name, *out_name, *note; /* circles of the stream; words beside the last */
 } BlockFrame;

@@ -150,7 +150,7 @@ static void draw_row(BlockPen *p, const Leave *e, int k, double x, double y) {
     h.line[0] = (HexagonLine){line[0], y + 14, 12.5, SEMIBOLD};
     h.line[1] = (HexagonLine){line[1], y + 28.5, 12, REGULAR};
     h.like = unlike_collective(p->c, p->g->rank, c);
-    h.list = p->g->wrong, h.flag_x = x + 9, h.flag_y = y + 2;
+    h.list = p->g->wrong, h.flag_x = x + h.w - 9, h.flag_y = y + 2; /* left stands a label */
     int group = hexagon_draw(p->s, &h, &p->legend);
     if (k) {
         double mid = x + 24;

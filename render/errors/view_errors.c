@@ -162,7 +162,9 @@ static const char *value_word(const ErrPen *p, const char *name, const char **be
     if (of.role == OF_PARAM_GRADIENT && *p->layer) return k.brief;
     if (k.after) return *p->layer ? k.brief : k.path;
     const char *own = own_label(p, NULL, of.of);
-    return names_module(p, own) ? of.of : own;
+    int layer;
+    const char *inside = *p->layer ? words_in_layer(of.of, &layer) : NULL;
+    return !names_module(p, own) ? own : inside ? inside : of.of;
 }
 static const char *value_label(const ErrPen *p, const char *name) {
     const char *before, *word = value_word(p, name, &before);
@@ -205,6 +207,11 @@ static const char *coll_code(const char *name) {
         if (!strcmp(w->name, name)) return w->code;
     return name;
 }
+/* " · planted" of " · planted: drop"; of a key that is missing or wrong " · KEY". */
+static const char *planted_brief(const ErrPen *p, const ErrRow *r) {
+    return wrong_right_key(r->planted) ? arena_printf(p->a, " · %s", strrchr(r->planted, ' ') + 1)
+                                       : " · planted";
+}
 static void row_name(ErrPen *p, const ErrRow *r, double y) {
     bool first = r->worst_state == ERR_FIRST, later = r->worst_state > ERR_FIRST;
     const char *how =
@@ -215,19 +222,21 @@ static void row_name(ErrPen *p, const ErrRow *r, double y) {
     const char *planted = planted_words(p, r);
     double pw = scene_width(p->s, size, SEMIBOLD, planted);
     const char *label = row_label(p, r);
+    if (r->to && hw + pw + scene_width(p->s, size, weight, label) > room)
+        label = part_label(p, r->before, r->name); /* of how many it is the first stands behind */
     const double lw = scene_width(p->s, size, weight, label);
     if (r->sources && lw + hw > room) how = "", hw = 0; /* all of them, however many */
     if (hw + pw + lw > room && pw > room * 0.4)
-        planted = wrong_right_key(r->planted)
-                      ? arena_printf(p->a, " · %s", strrchr(r->planted, ' ') + 1)
-                      : " · planted",
-        pw = scene_width(p->s, size, SEMIBOLD, planted);
+        planted = planted_brief(p, r), pw = scene_width(p->s, size, SEMIBOLD, planted);
     if (hw + pw + lw > room && r->how)
         how = joined(p->a, coll_code(r->how), r), hw = scene_width(p->s, size, REGULAR, how);
     if (hw + pw + lw > room && r->by && r->planted) { /* that tells it from others, too */
         how = r->how ? arena_printf(p->a, " · %s", coll_code(r->how)) : "";
         hw = scene_width(p->s, size, REGULAR, how);
     }
+    if (hw + pw + lw > room && r->planted) /* the panel has it all */
+        planted = planted_brief(p, r), pw = scene_width(p->s, size, SEMIBOLD, planted);
+    if (hw + pw + lw > room && r->planted) how = "", hw = 0;
     room -= pw;
     double most = fmax(room * 0.55, room - lw);
     if (hw > most)
@@ -668,6 +677,18 @@ static const char *to_do(Arena *a, const ErrMap *m, const TraceCheck *k, bool li
                       "step."
                     : "No line of the plan asks for this step.";
 }
+/* "gradient of layers.0.norm.weight", in a line or two. */
+static void panel_name(Panel *q, const char *before, const char *path) {
+    const TextLook red = {ALIGN_LEFT, 15, BOLD, ROLE_FAIL};
+    Scene *s = q->p->s;
+    const char *all = arena_printf(q->p->a, "%s%s", before, path);
+    if (scene_width(s, 15, BOLD, all) > q->w && *before) {
+        scene_text(s, q->x, q->y + 15, red, before);
+        q->y += 19, all = path;
+    }
+    scene_text(s, q->x, q->y + 15, red, fit_name(s, all, q->w, 15, BOLD));
+    q->y += 22;
+}
 static void panel_wrong(Panel *q) {
     static const char recipe[] = "recipe "; /* whose line is not of the plan's file */
     const ErrMap *m = &q->p->map;
@@ -685,10 +706,7 @@ static void panel_wrong(Panel *q) {
         what = words_capital(a, wrong_asked(a, planted));
     say(q, set, what, 1, 0);
     const char *path, *before = words_value_path(a, m->t, k->value, &path);
-    const double room = q->w - scene_width(q->p->s, 15, BOLD, before);
-    const char *name = arena_printf(a, "%s%s", before, fit_name(q->p->s, path, room, 15, BOLD));
-    scene_text(q->p->s, q->x, q->y + 15, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_FAIL}, name);
-    q->y += 22;
+    panel_name(q, before, path);
     int64_t n = rankset_count(&k->ranks);
     const char *who = n == 2 && m->t->ranks == 2 ? "both ranks"
                       : n == m->t->ranks         ? arena_printf(a, "all %lld ranks", (long long)n)
@@ -1181,7 +1199,10 @@ static void text_row(ErrPen *p, const ErrRow *r, Widths k, Str *s) {
                       : r->values > 1 ? arena_printf(p->a, ", %d", r->values)
                                       : "";
     if (r->planted) how = arena_printf(p->a, "%s · planted", how);
-    const char *name = words_fit_name(p->a, row_label(p, r), k.name - words_columns(how)),
+    const char *label = row_label(p, r);
+    if (r->to && words_columns(label) + words_columns(how) > k.name)
+        label = part_label(p, r->before, r->name);
+    const char *name = words_fit_name(p->a, label, k.name - words_columns(how)),
                *beside = p->twin && r->beside
                              ? arena_printf(p->a, " | %s %s", row_states(p, r->beside, k.signs),
                                             errors_row_number(p->a, r->beside))

@@ -716,7 +716,7 @@ static void test_findings(void **state) {
     expect_code(RUN("check", wrong, "--format", "junit"), 1,
                 "<failure type=\"E0501\" message=\"net2 is wrong", NULL);
     expect_code(RUN("check", wrong, "--format", "github"), 1,
-                "w%2Cr.yaml,line=8,col=3,title=E0501::net2 is wrong", NULL);
+                "w%2Cr.yaml,line=9,col=15,title=E0501::net2 is wrong", NULL);
     Ran r = RUN("check", good, wrong, "--format", "sarif");
     const char *why;
     int line, col;

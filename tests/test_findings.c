@@ -125,11 +125,11 @@ static void in_folder(void) {
 static void test_places(void **state) {
     (void)state;
     static const char *const formats[][2] = {
-        {"github", "::error file=plans/p.yaml,line=7,col=3,"},
-        {"gitlab", "\"path\":\"plans/p.yaml\",\"lines\":{\"begin\":7}"},
-        {"sarif", "\"uri\":\"plans/p.yaml\"},\"region\":{\"startLine\":7,"},
+        {"github", "::error file=plans/p.yaml,line=9,col=15,"},
+        {"gitlab", "\"path\":\"plans/p.yaml\",\"lines\":{\"begin\":9}"},
+        {"sarif", "\"uri\":\"plans/p.yaml\"},\"region\":{\"startLine\":9,"},
         {"junit", "file=\"plans/p.yaml\" time=\"0."},
-        {"junit", "\nplans/p.yaml:7:3: "},
+        {"junit", "\nplans/p.yaml:9:15: "},
         {"junit", "skipped=\"0\" time=\"0."}};
     assert_int_equal(mkdir(in("plans"), 0777), 0);
     put("plans/p.yaml", SMALL_PLAN "trust: declared\nfaults: [{at: net2, do: drop}]\n");

@@ -739,6 +739,35 @@ static void test_idle(void **state) {
     assert_false(run_has(&r, "W0001"));
     arena_free(a);
 }
+/* What is planted is told where it is planted, and says whose line makes the step; what --fault
+ * plants has no line but the step's. */
+static void test_told_where_it_is_planted(void **state) {
+    (void)state;
+    static const struct {
+        const char *file, *line, *hint; /* the line of the plan that the error shows */
+    } row[] = {{"plans/bugs/03-missing-reduction.yaml", "faults:", "in a step of line 13;"},
+               {"plans/bugs/40-loss-times-cp.yaml", "faults:", "planted here; `explain"},
+               {"plans/bugs/44-ranks-fed-different-data.yaml", "faults:", NULL},
+               {"plans/bugs/72-an-update-not-broadcast.yaml", "faults:", "in a step of line 10;"},
+               {"plans/bugs/09-norm-gradient-averaged.yaml", "gradients:", NULL},
+               {"plans/bugs/24-mean-of-means.yaml", "loss:", NULL}};
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        Arena *a = arena_new();
+        size_t n;
+        const char *text = file_read(a, diags_new(a), row[k].file, 1 << 20, (Loc){0}, &n);
+        PlanRun r = plan_run(a, row[k].file, text, true);
+        const Diag *told = NULL;
+        for (int i = 0; i < r.d->n; i++)
+            if (!strcmp(r.d->item[i].code, "E0501")) told = &r.d->item[i];
+        assert_non_null(told);
+        for (int line = 1; line < told->loc.line; line++) text = strchr(text, '\n') + 1;
+        if (strncmp(text, row[k].line, strlen(row[k].line)))
+            fail_msg("%s: line %d", row[k].file, told->loc.line);
+        if (row[k].hint && (!told->hint || !strstr(told->hint, row[k].hint)))
+            fail_msg("%s: %s", row[k].file, told->hint);
+        arena_free(a);
+    }
+}
 /* A loss that is off by a thousandth is told in both checks, of every sum that leads to it: what
  * bounds it is the rounding of a few terms, three orders of magnitude below. */
 static void test_a_loss_off_by_a_thousandth(void **state) {
@@ -889,6 +918,7 @@ int main(void) {
         cmocka_unit_test(test_lucky),
         cmocka_unit_test(test_idle),
         cmocka_unit_test(test_a_loss_off_by_a_thousandth),
+        cmocka_unit_test(test_told_where_it_is_planted),
         cmocka_unit_test(test_indices_have_no_factor),
         cmocka_unit_test(test_idle_places),
         cmocka_unit_test(test_scaled_share),

@@ -182,8 +182,21 @@ static const char *torch_end(const Run *r, const Step *s) {
 }
 /* The line that is to blame for what a rank loads. */
 static Loc source_loc(const Run *r, const TraceCheck *c) {
-    bool means = r->src.local_mean && !strcmp(c->value, "loss_weights");
-    return means ? r->plan->normalise_loc : (Loc){0};
+    const Program *p = r->program;
+    for (int i = 0; i < p->nv; i++)
+        if (p->val[i].fault && !strcmp(program_value_name(p, &p->val[i], r->arena), c->value))
+            return p->val[i].planted_at;
+    return (Loc){0};
+}
+/* What mends a step that a line plants a mistake in, where it is told at that line: which line asks
+ * for the step. NULL: nothing is to say, or the step is told at its own line. */
+static const char *planted_hint(const Run *r, const Step *s) {
+    if (!s || !s->fault || s->planted_at.line == s->loc.line) return NULL;
+    return arena_printf(r->arena,
+                        "planted here%s; `explain PLAN NAME` shows how the value came "
+                        "about, `draw --view errors` where it began",
+                        s->loc.line ? arena_printf(r->arena, ", in a step of line %d", s->loc.line)
+                                    : "");
 }
 static void values_differ(Run *r) {
     Trace *t = r->t;
@@ -191,12 +204,15 @@ static void values_differ(Run *r) {
     const Step *s = c->step >= 0 ? &r->program->step[c->step] : NULL;
     const char *line = s ? unasked_line(r->program, s) : NULL;
     if (s && !line) line = undeclared_line(r->program, s);
+    const char *planted = planted_hint(r, s);
     diag_error(r->d, "E0501",
                !s                    ? source_loc(r, c)
+               : planted             ? s->planted_at
                : s->kind == ST_CLAIM ? program_place(r->program, s)
                                      : s->loc,
-               line, "%s is wrong on %s: %s%s", c->value, rankset_words(&c->ranks, r->arena),
-               c->cause ? c->cause : "it differs", torch_end(r, s));
+               planted ? planted : line, "%s is wrong on %s: %s%s", c->value,
+               rankset_words(&c->ranks, r->arena), c->cause ? c->cause : "it differs",
+               torch_end(r, s));
     t->diags = r->d->item;
     t->n_diags = r->d->n;
 }

@@ -492,11 +492,67 @@ static void test_whole(void **state) {
     }
 }
 
+/* The text with what is written instead: a whole line, a key with its list, or a word in place of
+ * the one that the message quotes. */
+static const char *respelt(Arena *a, const char *text, const Diag *g) {
+    const char *hint = g->hint, *line = line_of(a, hint), *quoted = strchr(g->message, '\'');
+    if (line) return with_all(a, text, line);
+    const char *tick = strchr(hint, '`');
+    const char *put = tick ? arena_strndup(a, tick + 1, strcspn(tick + 1, "`")) : hint;
+    const char *colon = strstr(put, ": ");
+    const char *old = arena_strndup(a, quoted + 1, strcspn(quoted + 1, "'"));
+    const char *whole = strstr(g->message, "needs a dim: ");
+    if (whole) old = strchr(whole, ':') + 2;
+    if (colon) old = arena_printf(a, "%.*s: [", (int)(colon - put), put);
+    const char *at = strstr(text, old);
+    if (!at) return NULL;
+    const char *end = colon ? strchr(at, ']') + 1 : at + strlen(old);
+    return arena_printf(a, "%.*s%s%s", (int)(at - text), text, put, end);
+}
+/* Other spellings of a placement, where one stands and where a style does: the first help says what
+ * is right, and no second one is needed. */
+static void test_one_help_is_enough(void **state) {
+    (void)state;
+    static const char *const spelt[] = {
+        "Shard(1)", "[Shard(1)]",         "S(1)",        "[S(1)]",         "Shard(dim=1)",
+        "shard1",   "shard(dim=1)",       "Replicate()", "[Replicate()]",  "R",
+        "SHARD(1)", "{tp: \"Shard(1)\"}", "{tp: S(-1)}", "{tp: [S(1)]}",   "[shard(1)]",
+        "shard(1)", "{tp: [shard(0)]}",   "[shard(-1)]", "{tp: shard(1)}", "{tp: Replicate()}"};
+    int obeyed_in[2] = {0};
+    for (size_t i = 0; i < 2 * sizeof spelt / sizeof *spelt; i++) {
+        Arena *a = arena_new();
+        const bool style = i % 2;
+        const char *word = spelt[i / 2];
+        if (style && !strcmp(word, "R")) continue; /* too short for the name of a style */
+        const char *text = arena_printf(
+            a,
+            "model: {preset: llama3-8b, layers: 1, shrink: 16}\ndata: {batch: 2, sequence: 64}\n"
+            "mesh: {tp: 4}\nnames: torchtitan\nplan:\n  layers.*.attention.w[kv]: colwise\n"
+            "  layers.*.attention.wq: %s%s%s\n  layers.*.attention.wo: rowwise\n",
+            style ? "" : "{style: colwise, weight: ", word, style ? "" : "}");
+        PlanRun r = read_only(a, "spelt.yaml", text);
+        for (int k = 0; k < r.d->n; k++) {
+            const Diag *g = &r.d->item[k];
+            if (strncmp(g->code, "E02", 3) && strncmp(g->code, "E03", 3)) continue;
+            const char *mended = g->hint ? respelt(a, text, g) : NULL;
+            if (!mended) fail_msg("%s: '%s' helps nobody: %s", word, g->message, g->hint);
+            PlanRun again = read_only(a, "spelt.yaml", mended);
+            for (int j = 0; j < again.d->n; j++)
+                if (!strncmp(again.d->item[j].code, "E02", 3) ||
+                    !strncmp(again.d->item[j].code, "E03", 3))
+                    fail_msg("%s, then %s: %s", word, g->hint, again.d->item[j].message);
+            obeyed_in[style]++;
+            break;
+        }
+        arena_free(a);
+    }
+    assert_true(obeyed_in[0] >= 15 && obeyed_in[1] >= 18);
+}
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_axis),      cmocka_unit_test(test_gathered),
         cmocka_unit_test(test_loss),      cmocka_unit_test(test_pending),
         cmocka_unit_test(test_one_layer), cmocka_unit_test(test_whole),
-        cmocka_unit_test(test_lines)};
+        cmocka_unit_test(test_lines),     cmocka_unit_test(test_one_help_is_enough)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

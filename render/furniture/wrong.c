@@ -29,16 +29,7 @@ typedef struct {
 
 bool wrong_skipped(const TraceCollective *c) { return c->skipped; }
 
-/* Keys of a plan that ask for what is wrong, and what they say where it is right. */
-static const struct {
-    const char *wrong, *right;
-} own_key[] = {{"normalise: local_mean", "normalise: global"},
-               {"aux_loss: per_shard", "aux_loss: exact"}};
-const char *wrong_right_key(const char *planted) {
-    for (size_t i = 0; planted && i < sizeof own_key / sizeof *own_key; i++)
-        if (!strcmp(planted, own_key[i].wrong)) return own_key[i].right;
-    return NULL;
-}
+const char *wrong_right_key(const char *planted) { return term_right_line(planted); }
 const char *wrong_asked(Arena *a, const char *planted) {
     return arena_printf(a, wrong_right_key(planted) ? "the plan's %s" : "planted: %s", planted);
 }

@@ -1,136 +1,30 @@
-/* Placements as written, the fields of a style, and the lists of styles and plan lines.
- * Refuses to know what a style does (styles.c) and whether a dim exists (the model decides). */
+/* The fields of a style, placements of an argument by axis, and the lists of styles and plan lines.
+ * Refuses to know how a placement is spelt (placement.c), what a style does (styles.c) and whether
+ * a dim exists (the model decides). */
 #include "plan/read.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- one placement ---- */
-
-typedef struct {
-    const char *word;
-    RawKind kind;
-    bool dim; /* takes (d) */
-    bool letter;
-    const char *theirs; /* PyTorch's way to write it, for a hint */
-    const char *what;
-} PlaceRow;
-static const PlaceRow places[] = {
-    {"replicate", RP_REPLICATE, false, false, "Replicate", "every rank holds the whole tensor"},
-    {"shard", RP_SHARD, true, true, "Shard",
-     "the ranks hold parts of one dim: shard(0) the first, shard(-1) the last, shard(f) the letter "
-     "f of the op, block by block where several lie in one dim"},
-    {"partial", RP_PARTIAL, false, false, "Partial",
-     "each rank holds a share of a sum over the axis that is still to be made"},
-    {"invariant", RP_INVARIANT, false, false, NULL,
-     "whole on every rank and used alike by all: its gradient is no sum over the axis"},
-    {"varying_use", RP_VARYING, false, false, NULL,
-     "whole on every rank, each uses it differently: its gradient is a sum over the axis"},
-    {"contiguous", RP_CONTIGUOUS, true, false, NULL,
-     "a stored dim cut as it lies in memory, across the blocks that are packed in it"},
-    {"local", RP_LOCAL, false, false, NULL,
-     "left as the ranks' own results are and taken for whole: nothing is moved"},
-    {"tokens", RP_TOKENS, false, false, NULL,
-     "the flat list of tokens (batch times sequence) in parts: a cut of the batch where the axis "
-     "divides it, of the sequence where there is only one"},
-    {"home", RP_HOME, false, false, NULL,
-     "a result lies as what entered the module did, and stays a sum where the block around it says "
-     "that its own is one"},
-    {"null", RP_NONE, false, false, NULL, "nothing is said: the value stays as it lies"},
-};
-enum { N_PLACES = sizeof places / sizeof places[0] };
-const PlaceWord *plan_place_words(Arena *a, int *n) {
-    PlaceWord *w = ARENA_ARRAY(a, PlaceWord, N_PLACES);
-    for (int i = 0; i < N_PLACES; i++)
-        w[i] =
-            (PlaceWord){places[i].dim ? arena_printf(a, "%s(d)", places[i].word) : places[i].word,
-                        places[i].theirs, places[i].what};
-    *n = N_PLACES;
-    return w;
-}
-
 enum { MOST_NAMES = MESH_MAX_AXES + 32 /* axes and groups that a mesh can have */ };
-
-static const char *const all_places = "placements: replicate, shard(0), shard(-1), shard(f), "
-                                      "partial, invariant, varying_use, contiguous(0), local, "
-                                      "tokens, home";
-
-static const char *place_hint(Arena *a, const char *word, const char *arg) {
-    const char *bare = read_bare_key(a, word);
-    if (*word && !word[strspn(word, "-0123456789")]) return arena_printf(a, "shard(%s)", word);
-    if (!strcmp(bare, "allreduce") || !strcmp(bare, "allgather") || !strcmp(bare, "reducescatter"))
-        return arena_printf(a, "say how it lies, the collective follows: `%s`",
-                            *bare == 'r' ? "shard(1)" : "replicate");
-    const char *names[N_PLACES + 1] = {NULL};
-    for (int i = 0; i < N_PLACES; i++) {
-        names[i] = places[i].word;
-        if (places[i].theirs && strcmp(places[i].theirs, word) == 0) {
-            names[0] = places[i].word;
-            names[1] = NULL;
-            break;
-        }
-    }
-    const char *near = names[1] ? diag_nearest(word, names) : names[0];
-    if (!near) return all_places;
-    for (int i = 0; i < N_PLACES; i++)
-        if (strcmp(places[i].word, near) == 0 && places[i].dim)
-            return arena_printf(a, "%s(%s)", near, arg && *arg && !strchr(arg, ' ') ? arg : "0");
-    return near;
-}
-
-/* A stored dim (0, -1) or, where allowed, a letter. */
-static bool place_arg(const PlaceRow *row, const char *arg, RawPlace *out) {
-    const char *digits = arg[0] == '-' ? arg + 1 : arg;
-    size_t n = strspn(digits, "0123456789");
-    if (n && !digits[n] && n <= 4) {
-        out->dim = atoi(arg);
-        return true;
-    }
-    if (row->letter && arg[0] >= 'a' && arg[0] <= 'z' && !arg[1]) {
-        out->letter = arg[0];
-        return true;
-    }
-    return false;
-}
-
-bool plan_parse_place(Arena *arena, Diags *d, const char *text, Loc loc, RawPlace *out) {
-    memset(out, 0, sizeof *out);
-    out->loc = loc;
-    const char *open = strchr(text, '('), *close = open ? strrchr(open, ')') : NULL;
-    size_t n = open ? (size_t)(open - text) : strlen(text);
-    while (n && text[n - 1] == ' ') n--;
-    const char *word = arena_strndup(arena, text, n);
-    const char *arg =
-        open && close ? arena_strndup(arena, open + 1, (size_t)(close - open - 1)) : NULL;
-    bool form = !open || (close && close[1] == 0);
-    for (int i = 0; form && i < N_PLACES; i++) {
-        const PlaceRow *row = &places[i];
-        if (strcmp(row->word, word) != 0) continue;
-        out->kind = row->kind;
-        if (!row->dim && !arg) return true;
-        if (row->dim && arg && place_arg(row, arg, out)) return true;
-        if (!row->dim)
-            diag_error(d, "E0206", loc, row->word, "'%s' takes nothing in brackets", row->word);
-        else
-            diag_error(
-                d, "E0206", loc,
-                row->letter
-                    ? "write shard(0), shard(-1), or shard(f) with the letter of an atomic dim"
-                    : "write contiguous(0) or contiguous(-1)",
-                "'%s' needs a dim: %s", row->word, text);
-        return false;
-    }
-    diag_error(d, "E0206", loc, place_hint(arena, word, arg), "unknown placement '%s'", text);
-    return false;
-}
 
 /* ---- one argument ---- */
 
+/* "write `weight: shard(0)`" of a list of one placement; NULL: it is none. */
+static const char *place_alone(PlanReader *r, const char *key, const Yaml *y) {
+    const Yaml *one = y->kind == YAML_LIST && y->n == 1 ? y->item[0] : NULL;
+    const char *meant = one && one->kind == YAML_SCALAR && !yaml_is_null(one)
+                            ? plan_place_meant(r->a, one->s)
+                            : NULL;
+    return meant ? arena_printf(r->a, "write `%s: %s`", key, meant) : NULL;
+}
 bool read_raw_spec(PlanReader *r, const char *key, Yaml *y, RawSpec *out) {
     RawSpec s = {.set = true, .loc = y->loc};
     if (y->kind == YAML_LIST) {
+        const char *one = place_alone(r, key, y);
         read_wrong_type(r, key, y, "one placement",
-                        "a list has one entry per argument; of several axes speaks {dp: shard(0), "
-                        "tp: shard(1)}");
+                        one ? one
+                            : "a list has one entry per argument; of several axes speaks {dp: "
+                              "shard(0), tp: shard(1)}");
         return false;
     }
     bool ok = true;
@@ -151,7 +45,8 @@ bool read_raw_spec(PlanReader *r, const char *key, Yaml *y, RawSpec *out) {
             if (known) read_check_twice(r, key, &seen, on->axis, on->loc);
             if (yaml_is_null(v)) on->place.loc = v->loc;
             else if (v->kind != YAML_SCALAR)
-                read_wrong_type(r, on->axis, v, "one placement", NULL), known = false;
+                read_wrong_type(r, on->axis, v, "one placement", place_alone(r, on->axis, v)),
+                    known = false;
             else known = plan_parse_place(r->a, r->d, v->s, v->loc, &on->place) && known;
             ok = ok && known;
         }
@@ -300,23 +195,46 @@ const Key plan_style_keys[] = {
     {NULL, NULL, NULL, 0, NO_LOC, NULL},
 };
 
+/* "write `KEY: {style: rowwise, axis: tp}`" of {tp: shard(1)}, placements by axis in place of a
+ * style; NULL: the mapping is none. */
+static const char *placed_by_axis(PlanReader *r, const char *key, const Yaml *y) {
+    const YamlPair *one = y->n == 1 ? y->pair : NULL;
+    for (const Key *k = plan_style_keys; one && k->name; k++)
+        if (!strcmp(k->name, one->key)) return NULL;
+    const Yaml *v = one ? one->value : NULL;
+    if (v && v->kind == YAML_LIST && v->n == 1) v = v->item[0];
+    const char *meant = v && v->kind == YAML_SCALAR && !yaml_is_null(v)
+                            ? plan_place_meant(r->a, v->s)
+                            : NULL,
+               *style = meant ? style_instead(r->p, meant) : NULL;
+    return style ? arena_printf(r->a, "write `%s: {style: %s, axis: %s}`", key, style, one->key)
+                 : NULL;
+}
 void read_style(PlanReader *r, const char *key, Yaml *y, Style *out) {
     memset(out, 0, sizeof *out);
     out->use_local_output = out->use_local_input = out->per_module = -1;
     out->loc = y->loc;
     if (y->kind == YAML_MAP) {
         const int before = diags_errors(r->d);
-        read_table(r, plan_style_keys, key, out, y);
+        const char *named = placed_by_axis(r, key, y);
+        if (named) read_wrong_type(r, key, y, "a style or a mapping with `style:`", named);
+        else read_table(r, plan_style_keys, key, out, y);
         out->misread = diags_errors(r->d) > before;
         return;
     }
     YamlPair pair = {.key = "style", .loc = y->loc, .value = y};
     if (y->kind == YAML_SCALAR && !yaml_is_null(y)) read_style_name(r, NULL, out, &pair);
     else {
-        const Yaml *one = y->kind == YAML_LIST && y->n == 1 ? y->item[0] : NULL;
-        const char *name = one && one->kind == YAML_SCALAR ? one->s : "colwise";
+        const char *name = NULL; /* of placements for several axes the first that cuts */
+        for (int i = 0; y->kind == YAML_LIST && i < y->n; i++) {
+            const char *own = y->item[i]->kind == YAML_SCALAR && !yaml_is_null(y->item[i])
+                                  ? style_instead(r->p, y->item[i]->s)
+                                  : NULL;
+            if (own && (!name || !strcmp(name, "replicate"))) name = own;
+        }
         read_wrong_type(r, key, y, "a style or a mapping with `style:`",
-                        arena_printf(r->a, "`%s: %s`; `list styles` has all of them", key, name));
+                        arena_printf(r->a, "write `%s: %s`; `list styles` has all of them", key,
+                                     name ? name : "colwise"));
     }
 }
 

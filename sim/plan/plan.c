@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "ops/op.h"
 #include "plan/lists.h"
+#include "trace/terms.h"
 #include <assert.h>
 #include <limits.h>
 #include <math.h>
@@ -58,12 +59,16 @@ const char *plan_trust_text(Trust t) {
 static const Word part_words[] = {{"embedding", PART_EMBEDDING}, {"blocks", PART_BLOCKS},
                                   {"norm", PART_NORM},           {"head", PART_HEAD},
                                   {"loss", PART_LOSS},           {NULL, 0}};
-bool plan_local_means(const Plan *p) { return !strcmp(p->normalise, "local_mean"); }
-static bool balances_apart(const Plan *p) { return !strcmp(p->moe.aux_loss, "per_shard"); }
-bool plan_asks_wrong(const Plan *p) { return plan_local_means(p) || balances_apart(p); }
+static const char *right_mean(const Plan *p) { return term_right_word("normalise", p->normalise); }
+static const char *right_balance(const Plan *p) {
+    return term_right_word("aux_loss", p->moe.aux_loss);
+}
+bool plan_local_means(const Plan *p) { return right_mean(p) != NULL; }
+bool plan_asks_wrong(const Plan *p) { return plan_local_means(p) || right_balance(p); }
 void plan_ask_right(Plan *p) {
-    if (plan_local_means(p)) p->normalise = "global";
-    if (balances_apart(p)) p->moe.aux_loss = "exact";
+    const char *mean = right_mean(p), *balance = right_balance(p);
+    if (mean) p->normalise = mean;
+    if (balance) p->moe.aux_loss = balance;
 }
 const char *plan_parts_text(Arena *a, uint32_t parts) {
     Str s = str_new(a);

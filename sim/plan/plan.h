@@ -370,6 +370,9 @@ Plan *plan_new(Arena *arena, const char *file);
 Plan *plan_parse(Arena *arena, Diags *d, PlanText given);
 /* Parses one placement like `shard(1)` into *out; false and a diagnostic at `loc` if it is none. */
 bool plan_parse_place(Arena *arena, Diags *d, const char *text, Loc loc, RawPlace *out);
+/* "shard(1)" of "Shard(dim=1)", "S(1)" or "shard1": a placement as it is written here; NULL: the
+ * text is none. */
+const char *plan_place_meant(Arena *a, const char *text);
 /* Is it one of the names that axes have everywhere (dp, tp, ep, ..)? None of them is a slip of
  * another, however near they are by letters. */
 bool plan_is_axis_word(const char *name);
@@ -464,6 +467,9 @@ const Style *style_resolve_for(const Plan *p, Diags *d, const PlanLine *line,
 /* The style, built-in or the plan's own, that was meant by a name that is none; NULL: none is near.
  * In the plan's arena. */
 const char *style_nearest(const Plan *p, const char *name);
+/* The style that does what is written in its place: "rowwise" of "Shard(1)", "replicate" of
+ * "Replicate()"; NULL: nothing known. */
+const char *style_instead(const Plan *p, const char *name);
 
 /* ---- what a plan can say (keys.c, place.c) ---- */
 typedef struct {

@@ -374,6 +374,18 @@ const char *style_nearest(const Plan *p, const char *name) {
     }
     return diag_nearest(arena_strndup(p->arena, name, strcspn(name, "(")), names);
 }
+/* The style whose weight lies so, of a placement that cuts it; NULL: it is none. */
+static const char *placed_style(Arena *a, const char *name) {
+    const char *place = plan_place_meant(a, name);
+    if (!place || strncmp(place, "shard(", 6)) return NULL;
+    return !strcmp(place, "shard(0)")                                  ? "colwise"
+           : !strcmp(place, "shard(1)") || !strcmp(place, "shard(-1)") ? "rowwise"
+                                                                       : NULL;
+}
+const char *style_instead(const Plan *p, const char *name) {
+    const char *lies = placed_style(p->arena, name);
+    return lies ? lies : style_nearest(p, name);
+}
 /* What is no style, but says what one does: a placement of a weight, another framework's word for
  * one; where no name is near, the beginning of one. NULL: it is nothing known. */
 static const char *style_meant(Arena *a, const char *name, const char *near) {
@@ -387,21 +399,14 @@ static const char *style_meant(Arena *a, const char *name, const char *near) {
         {"PS(", NULL},
         {"PartitionSpec(", NULL},
         {"jax.sharding.PartitionSpec(", NULL},
-        {"shard(0)", "colwise"},
-        {"Shard(0)", "colwise"},
-        {"shard(1)", "rowwise"},
-        {"Shard(1)", "rowwise"},
-        {"shard(-1)", "rowwise"},
-        {"Shard(-1)", "rowwise"},
     };
+    const char *lies = placed_style(a, name);
+    if (lies) return arena_printf(a, "a placement; the style whose weight lies so is `%s`", lies);
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         if (strncmp(name, row[i].begins, strlen(row[i].begins))) continue;
         if (!row[i].hint)
             return "a table of PartitionSpecs is read as it is: `shardproof import jax FILE`";
-        return strchr(row[i].begins, '(')
-                   ? arena_printf(a, "a placement; the style whose weight lies so is `%s`",
-                                  row[i].hint)
-                   : arena_printf(a, "what does that here is `%s`", row[i].hint);
+        return arena_printf(a, "what does that here is `%s`", row[i].hint);
     }
     return near                           ? NULL
            : !strncasecmp(name, "col", 3) ? "colwise"

@@ -86,6 +86,23 @@ const PartTerm *part_term(const char *part) {
         if (!strcmp(row[i].name, part)) return &row[i];
     return &unknown;
 }
+#define OWN(key, wrong, right)                                                                     \
+    { #key, #wrong, #right, #key ": " #wrong, #key ": " #right }
+static const struct {
+    const char *key, *wrong, *right, *line, *right_line;
+} own_keys[] = {OWN(normalise, local_mean, global), OWN(aux_loss, per_shard, exact)};
+enum { N_OWN_KEYS = sizeof own_keys / sizeof *own_keys };
+const char *term_right_word(const char *key, const char *word) {
+    for (int i = 0; word && i < N_OWN_KEYS; i++)
+        if (!strcmp(own_keys[i].key, key) && !strcmp(own_keys[i].wrong, word))
+            return own_keys[i].right;
+    return NULL;
+}
+const char *term_right_line(const char *line) {
+    for (int i = 0; line && i < N_OWN_KEYS; i++)
+        if (!strcmp(own_keys[i].line, line)) return own_keys[i].right_line;
+    return NULL;
+}
 const char *part_term_word(const char *part) {
     const char *word = part_term(part)->word;
     return word ? word : part;

@@ -86,6 +86,12 @@ const char *phase_text(Phase p);
 /* The phase that a step is drawn and counted with where a trace does not say: forward. */
 Phase phase_or_forward(Phase p);
 
+/* Keys of a plan that may ask for what the unsharded model does not do: the word that is right in
+ * place of such a word, and the line "normalise: global" in place of "normalise: local_mean", as
+ * records have it. NULL: it asks for nothing wrong. */
+const char *term_right_word(const char *key, const char *word);
+const char *term_right_line(const char *line);
+
 /* A part of a model, as records of computes name it, and what a reader must know of it: whoever
  * asks what a part is asks its row. */
 typedef struct {

@@ -398,7 +398,9 @@ static void test_loss(void **state) {
             assert_int_equal(r.d->item[k].loc.line, 11);
             n++;
         }
-        assert_int_equal(n, 3); /* the largest, the sum of exponentials, the label's logit */
+        /* the largest, the sum of exponentials, the label's logit: three steps that are wrong
+         * where lines are believed, one thing that no line asks for where rules move */
+        assert_int_equal(n, i / 2 ? 3 : 1);
         if (!(i % 2)) assert_int_equal(obey_all(a, text, "whole logits"), 1);
         text = arena_printf(a,
                             "%s  output: {style: colwise, use_local_output: false}\n"

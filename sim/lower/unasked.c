@@ -174,11 +174,37 @@ static bool alike(const Program *p, const Step *a, const Step *b) {
            !strcmp(plan_pattern_of(p->arena, step_value(p, a)),
                    plan_pattern_of(p->arena, step_value(p, b)));
 }
-static void say(const Program *p, Diags *d, const Step *s, int n) {
+/* What a loss of logits that stay cut has summed is one thing that no line asks for. */
+static bool one_loss(const Program *p, const Step *a, const Step *b) {
+    const ModuleUse *u = a->pass == PHASE_LOSS ? head_of_loss(p, p->val[a->in[0]].tensor) : NULL;
+    return u && b->pass == PHASE_LOSS && head_of_loss(p, p->val[b->in[0]].tensor) == u &&
+           !strcmp(program_axes_name(p, a, p->arena), program_axes_name(p, b, p->arena)) &&
+           !strcmp(hint_of(p, a), hint_of(p, b));
+}
+/* ", and so are the all_reduce of loss.sumexp and the all_reduce of loss.target": the moves behind
+ * kind k that are told with it, which told[] then marks. */
+static const char *also_made(const Program *p, const Step *const *first, int kinds, int k,
+                             bool *told) {
+    const char *name[3] = {NULL};
+    int n = 0;
+    for (int j = k + 1; j < kinds && n < 3; j++)
+        if (one_loss(p, first[k], first[j]))
+            name[n++] = step_name(p, first[j], p->arena), told[j] = true;
+    Str s = str_new(p->arena);
+    for (int i = 0; i < n; i++)
+        str_addf(&s, "%sthe %s",
+                 i == 0       ? n > 1 ? ", and so are " : ", and so is "
+                 : i == n - 1 ? " and "
+                              : ", ",
+                 name[i]);
+    return n ? s.s : "";
+}
+static void say(const Program *p, Diags *d, const Step *s, int n, const char *also) {
     const char *more = n > 1 ? arena_printf(p->arena, " and %d more like it", n - 1) : "";
     diag_note(d, "N0001", place_in_plan(p, s), hint_of(p, s),
-              "the %s%s over %s is made (%s), and no line of the plan asks for it",
-              step_name(p, s, p->arena), more, program_axes_name(p, s, p->arena), s->why);
+              *also ? "the %s%s over %s is made (%s)%s: no line of the plan asks for them"
+                    : "the %s%s over %s is made (%s)%s, and no line of the plan asks for it",
+              step_name(p, s, p->arena), more, program_axes_name(p, s, p->arena), s->why, also);
 }
 bool program_of_torch(const Program *p) { return dtensor_system(p->assign->plan); }
 const char *unasked_line(const Program *p, const Step *s) {
@@ -200,6 +226,8 @@ int unasked_notes(const Program *p, Diags *d, const char ***names) {
         if (k == kinds) first[kinds++] = s, count[k] = 0;
         count[k]++;
     }
-    for (int k = 0; k < kinds; k++) say(p, d, first[k], count[k]);
+    bool *told = ARENA_ARRAY(p->arena, bool, kinds + 1);
+    for (int k = 0; k < kinds; k++)
+        if (!told[k]) say(p, d, first[k], count[k], also_made(p, first, kinds, k, told));
     return n;
 }

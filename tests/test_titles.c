@@ -185,12 +185,15 @@ static void meshes_of_experts_are_told(void **state) {
         {"plans/33-qwen3-30b-a3b-ep.yaml",
          "8 ranks, two meshes: dp 8 for dense weights, edp 2 · ep 4 for experts"},
         {"plans/37-qwen3-30b-a3b-ep-etp.yaml",
-         "8 ranks, two meshes: dp 4 · tp 2 for dense weights, edp 2 · ep 2 · tp 2 for experts"},
+         "8 ranks, two meshes: dp 4 · tp 2 for dense weights, edp 2 · ep 2 · etp 2 for experts"},
         {"plans/shape-only/deepseek-v3-2048.yaml", /* in bars too */
          "2048 ranks, two meshes: dp 512 · tp 4 for dense weights, edp 8 · tp 4 · ep 64 for "
          "experts"},
+        {"plans/43-llama4-maverick-six-diagrams.yaml",
+         "8 ranks, two meshes: dp 2 · cp 2 · tp 2 for dense weights, ep 4 · tp 2 for experts"},
         {"plans/31-mixtral-8x7b-tp.yaml", "4 ranks, all in one group"},
         {"plans/20-llama3-8b-fsdp-tp.yaml", NULL}};
+    int told = 0;
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) {
         Arena *a = arena_new();
         Scene *page[VIEW_MAX_PAGES];
@@ -199,8 +202,21 @@ static void meshes_of_experts_are_told(void **state) {
         assert_true(pages_of(a, t, &o, page) >= 1);
         if (titles[i][1]) assert_string_equal(page[0]->title, titles[i][1]);
         else assert_null(strstr(page[0]->title, "two meshes"));
+        /* what is over the ranks calls the axis inside an expert as the title does */
+        const char *head = NULL, *in = NULL;
+        for (int k = 0; k < page[0]->n_marks && !in; k++)
+            if (page[0]->marks[k].kind == MARK_TEXT && page[0]->marks[k].n_run)
+                head = page[0]->marks[k].run[0].s, in = strstr(head, " inside each expert");
+        while (in && in > head && strncmp(in - 2, ": ", 2) && strncmp(in - 3, "· ", 3)) in--;
+        if (in && strstr(page[0]->title, "two meshes")) {
+            const size_t n = strcspn(in, "=");
+            const char *own = arena_printf(a, "%.*s %c", (int)n, in, in[n + 1]);
+            if (!strstr(page[0]->title, own)) fail_msg("%s: %s", titles[i][0], own);
+            told++;
+        }
         arena_free(a);
     }
+    assert_int_equal(told, 3);
 }
 
 int main(void) {

@@ -43,11 +43,15 @@ static unsigned side_mask(const MeshSide *s) {
     for (int i = 0; i < s->n; i++) mask |= 1u << s->axis[i];
     return mask;
 }
-/* The plan's name for exactly these axes; NULL: it has none. */
+/* The plan's name for exactly these axes; NULL: it has none. One axis may have others' names, as
+ * that of the sequence: of these only one that speaks of experts counts. */
 static const char *side_name(const Trace *t, const MeshSide *s) {
     const unsigned in = side_mask(s);
-    for (int g = 0; g < t->n_groups && in; g++)
-        if (mesh_axes(t, t->groups[g].axes) == in) return t->groups[g].name;
+    for (int g = 0; g < t->n_groups && in; g++) {
+        const char *name = t->groups[g].name;
+        const bool own = s->n > 1 || !strcmp(name, "ep") || !strcmp(name, "etp");
+        if (own && mesh_axes(t, t->groups[g].axes) == in) return name;
+    }
     return NULL;
 }
 /* "ep=4 (dp·cp)": the plan's name for these axes, if it has one, and what they are. */
@@ -124,11 +128,12 @@ static MeshView expert_mesh(Arena *a, const Trace *t, const MeshExperts *m) {
     MeshView v = {.words = str_new(a)};
     const unsigned ep = side_mask(&m->ep), inside = side_mask(&m->inside),
                    copies = side_mask(&m->copies);
-    const char *name = side_name(t, &m->ep);
+    const char *name = side_name(t, &m->ep), *in = side_name(t, &m->inside);
     add_axes(&v, a, t, ~(ep | inside | copies)); /* stages */
     add_axes(&v, a, t, copies);
     add_axis(&v, t, name ? name : side_axes(a, t, &m->ep), ep);
-    add_axes(&v, a, t, inside);
+    if (in) add_axis(&v, t, in, inside);
+    else add_axes(&v, a, t, inside);
     return v;
 }
 static const char *two_meshes(Arena *a, const Trace *t, const MeshExperts *m) {

@@ -1328,8 +1328,11 @@ static void block_of_a_stage(void **state) {
         const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
         bool from = o.rank > 0, to = o.rank < 3;
         assert_non_null(strstr(text, ": in the layer nothing is sent|"));
-        assert_int_equal(times_said(text, "|From another stage|"), from);
-        assert_int_equal(times_said(text, "|To another stage|"), to);
+        assert_null(strstr(text, "another stage")); /* whom with is known, as in the overview */
+        assert_int_equal(
+            times_said(text, arena_printf(g->a, "|From rank %lld|", (long long)o.rank - 1)), from);
+        assert_int_equal(
+            times_said(text, arena_printf(g->a, "|To rank %lld|", (long long)o.rank + 1)), to);
         assert_int_equal(times_said(text, "|Send|"), from + to); /* of a value, and of a gradient */
         assert_int_equal(times_said(text, "|Receive|"), from + to);
         /* each message has its shape at the rank's side, the gradient that comes as well */
@@ -1344,12 +1347,12 @@ static void block_of_a_stage(void **state) {
     o.rank = 1; /* a message stands on the slide of what it comes before, or behind */
     o.preset = "slide";
     const char *slide = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
-    assert_non_null(strstr(slide, "Attention, from another stage: in the layer nothing is sent|"));
+    assert_non_null(strstr(slide, "Attention, from rank 0: in the layer nothing is sent|"));
     assert_int_equal(times_said(slide, "|Receive|") + times_said(slide, "|Send|"), 2);
     assert_non_null(strstr(slide, "|Sent by rank 1: forward nothing, backward 8 KiB.|"));
     o.page = 2;
     assert_non_null(strstr(all_words(g->a, draw(g, t, &o, FORMAT_SVG)),
-                           "MLP, to another stage: in the layer nothing is sent|"));
+                           "MLP, to rank 2: in the layer nothing is sent|"));
     o.page = 0;
     o.preset = NULL;
     o.pass = "backward"; /* of its own layer, with the sum of what it sends back */

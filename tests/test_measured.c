@@ -338,7 +338,8 @@ static void test_sentence(void **state) {
     time_sum_text((double[]){compute, comm - half, rest > 1e-3 * span ? rest : 0}, 3, part, a);
     assert_non_null(strstr(svg, arena_printf(a, " + exposed communication %s", part[1])));
     assert_non_null(
-        strstr(svg, arena_printf(a, " Communication %s, of which ", time_text(comm, a))));
+        strstr(svg, arena_printf(a, " Communication %s (overlaps counted once), of which ",
+                                 time_text(comm, a))));
     arena_free(a);
 }
 /* The picture, the table and Chrome's events: the model's timeline and the rank's own. */

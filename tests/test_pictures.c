@@ -678,7 +678,8 @@ static void one_number_is_rounded_once(void **state) {
         const char *part[3];
         time_sum_text((double[]){s.compute, s.exposed, s.waiting}, 3, part, a);
         says(w, arena_printf(a, " + exposed %s", part[1]));
-        says(w, arena_printf(a, "Communication %s, of which 0 %% is hidden", part[1]));
+        says(w, arena_printf(a, "Communication %s (overlaps counted once), of which 0 %% is hidden",
+                             part[1]));
         arena_free(a);
     }
     assert_true(seen > 1);

@@ -108,6 +108,19 @@ static void rank_and_place(const Page *p, char **m) {
     }
 }
 static void own_rank(const Page *p, char **m) { is_count(p, m[1], p->rank); }
+/* "To rank 2", "From rank 0": a send goes between the two. */
+static void message_with(const Page *p, char **m) {
+    bool held = false;
+    for (int i = 0; i < p->t->n_collectives && !held; i++) {
+        const TraceCollective *c = &p->t->collectives[i];
+        const int64_t g = groups_with(&c->groups, p->rank);
+        if (strcmp(c->op, "send") || g < 0 || groups_size(&c->groups) != 2) continue;
+        const int64_t first = groups_member(&c->groups, g, 0);
+        held =
+            strtoll(m[2], NULL, 10) == (first == p->rank ? groups_member(&c->groups, g, 1) : first);
+    }
+    if (!held) is_count(p, m[2], -1);
+}
 static void sizes(const Page *p, char **m) {
     int64_t at;
     char *name = m[1];
@@ -1192,7 +1205,7 @@ typedef struct {
     const char *phrase;
     void (*check)(const Page *, char **m);
 } Phrase;
-#define BESIDE "( \\(computing while communicating\\), and % is behind other communication)?"
+#define BESIDE "(, and % is behind other communication)?"
 static const Phrase phrases[] = {
     {"timeline", "(ranks? (&) waits? )?% for other(s| ranks)", waits_for_others},
     {"timeline", "Of its ~ ranks? (&) waits? ~ for others", whose_wait},
@@ -1209,7 +1222,8 @@ static const Phrase phrases[] = {
     {"roofline", "Compute ~:", roof_compute},
     {"roofline", "([a-z]+)-bound ~ in # kernels?", roof_bound},
     {"roofline",
-     "Collectives with products ~, (none of which outlasts|~ of it in # that outlasts?) them",
+     "Collectives with products ~, added one by one, (none of which outlasts|~ of it in # that "
+     "outlasts?) them",
      roof_sent},
     {"roofline", "# more collectives? ha(s|ve) no product", roof_alone},
     {"roofline", "# messages? between stages (is|are) not drawn", roof_messages},
@@ -1240,6 +1254,7 @@ static const Phrase phrases[] = {
     {NULL, "# of # layers", layers_of},
     {"shards", "of # pieces ([^ ]+) i has those numbered i and # − i", pieces},
     {"block", "# (of # )?heads", heads},
+    {"block", "([Tt]o|[Ff]rom) rank #", message_with},
     {"block", "part # of attention", part_of_attention},
     {"memory", "@ alive on rank #", alive},
     {"memory", "@ if as many come as can", beyond},
@@ -1285,12 +1300,15 @@ static const Phrase phrases[] = {
      "([Ss]tep|[Oo]ne micro-batch[a-z ]*,) ~ = compute ~( \\+ exposed ~)?( \\+ waiting for other "
      "ranks ~)?",
      step_time},
-    {"timeline", "Communication ~, of which % is hidden" BESIDE, hidden_share},
+    {"timeline", "Communication ~ \\(overlaps counted once\\), of which % is hidden" BESIDE,
+     hidden_share},
     {"timeline",
      "[Aa]ll # micro-batch(es)? ~ = compute ~( \\+ exposed ~)?( \\+ waiting for other ranks ~)? "
      "\\+ idle ~",
      whole_step},
-    {"timeline", "Communication within its stages ~, of which % is hidden" BESIDE, step_hidden},
+    {"timeline",
+     "Communication within its stages ~ \\(overlaps counted once\\), of which % is hidden" BESIDE,
+     step_hidden},
     {"timeline",
      "once a step:( compute ~,?)?( communication( \\([A-Z0-9, ]*\\))? ~, ~ of it exposed( and the "
      "rest hidden behind compute| and the rest behind other communication|, ~ hidden behind "

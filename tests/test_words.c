@@ -223,7 +223,8 @@ static bool says_something(const char *text) {
 static const char plain_words[] =
     "added afterwards agree ahead alike all and another any are around back bar because "
     "beginning behind between both came can cell cells classes closed columns come comes "
-    "communicates compared count counted decides diagram differ does done down drawn each end "
+    "communicates compared count counted decides diagram differ does done down drawn "
+    "each end "
     "ends even every executed faces fill filled first flight for gets goes has hatched have "
     "hold holds identical inside its keep largest last lasts later less lie likely line "
     "lines list long many marks may meant more most moves needs not nothing number numbered "

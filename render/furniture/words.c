@@ -597,6 +597,13 @@ Message words_message(const TraceCollective *c, int64_t rank) {
 const char *words_message_way(Message m) {
     return m == MESSAGE_TO ? "To another stage" : "From another stage";
 }
+const char *words_message_title(Arena *a, const TraceCollective *c, int64_t rank, Message way) {
+    const int64_t g = words_group_of(&c->groups, rank);
+    if (g < 0 || groups_size(&c->groups) != 2) return words_message_way(way);
+    const int64_t first = groups_member(&c->groups, g, 0);
+    return arena_printf(a, "%s rank %lld", way == MESSAGE_TO ? "To" : "From",
+                        (long long)(first == rank ? groups_member(&c->groups, g, 1) : first));
+}
 static const char adjoint_of[] = "adjoint of ";
 const char *words_own_why(const char *why) {
     const char *own = strncmp(why, adjoint_of, sizeof adjoint_of - 1) ? NULL : strstr(why, ": ");

@@ -141,6 +141,9 @@ typedef enum { MESSAGE_NONE, MESSAGE_TO, MESSAGE_FROM } Message;
 Message words_message(const TraceCollective *c, int64_t rank);
 /* "To another stage", "From another stage". */
 const char *words_message_way(Message m);
+/* "To rank 1": whom a message goes to, or comes from, seen from a rank; of several ranks none is
+ * named: words_message_way. */
+const char *words_message_title(Arena *a, const TraceCollective *c, int64_t rank, Message way);
 /* Why a collective is done, as figures say it: "adjoint of AllGather: the matmul needs every
  * token", where records have the op's word. "" for NULL. */
 const char *words_why(Arena *a, const char *why);

@@ -507,17 +507,22 @@ static bool is_loss_term(const BlockGraph *g, const BlockStrip *s) {
 static void name_strips(BlockGraph *g) {
     for (int i = 0; i < g->n_strips; i++) {
         BlockStrip *s = &g->strip[i];
-        bool moves = true; /* only moves: how what follows gets its input */
-        Message way = MESSAGE_NONE;
+        bool moves = true;          /* only moves: how what follows gets its input */
+        const char *message = NULL; /* whom with */
         for (int k = 0; k < s->n; k++) {
             const BlockNode *n = &g->node[s->node[k]];
             moves &= n->kind != NODE_OP;
-            if (n->kind == NODE_COLL) way = words_message(n->coll, g->rank);
+            if (n->kind != NODE_COLL) continue;
+            const Message way = words_message(n->coll, g->rank);
+            const char *with = words_message_title(g->arena, n->coll, g->rank, way);
+            message = way == MESSAGE_NONE                ? NULL
+                      : message && strcmp(message, with) ? words_message_way(way)
+                                                         : with;
         }
-        s->title = moves && way != MESSAGE_NONE ? words_message_way(way)
-                   : s->part                    ? words_capital(g->arena, part_term_word(s->part))
-                   : moves                      ? "Input"
-                                                : "Steps";
+        s->title = moves && message ? message
+                   : s->part        ? words_capital(g->arena, part_term_word(s->part))
+                   : moves          ? "Input"
+                                    : "Steps";
         if (is_loss_term(g, s))
             s->title = arena_printf(g->arena, "%s: terms of the loss", s->title);
     }

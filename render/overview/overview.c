@@ -232,14 +232,6 @@ static bool is_message(const Overview *o, const TraceCollective *c) {
     return words_message(c, o->rank) != MESSAGE_NONE;
 }
 
-/* "To rank 1": whom a message goes to, or comes from; of several ranks none is named. */
-static const char *message_title(const Overview *o, const TraceCollective *c, Message way) {
-    const int64_t g = words_group_of(&c->groups, o->rank);
-    if (g < 0 || groups_size(&c->groups) != 2) return words_message_way(way);
-    const int64_t first = groups_member(&c->groups, g, 0);
-    return arena_printf(o->c->arena, "%s rank %lld", way == MESSAGE_TO ? "To" : "From",
-                        (long long)(first == o->rank ? groups_member(&c->groups, g, 1) : first));
-}
 /* The unit of messages behind unit k, with which the stage ends, or before it, where it goes on;
  * made where there is none. What ends in forward is where a gradient comes from. */
 static int unit_of_message(Overview *o, int k, const TraceCollective *c) {
@@ -248,7 +240,7 @@ static int unit_of_message(Overview *o, int k, const TraceCollective *c) {
     Message way = here ? MESSAGE_TO : MESSAGE_FROM;
     if (own && !sends) /* where it goes on */
         for (k = 0; k + 1 < o->n_own && o->last_step[k] < c->step;) k++;
-    const char *title = message_title(o, c, way);
+    const char *title = words_message_title(o->c->arena, c, o->rank, way);
     for (int i = o->n_own; i < o->n; i++) {
         if (o->unit[i].message != way || o->unit[i].beside != k) continue;
         if (strcmp(title, o->unit[i].title) != 0) o->unit[i].title = words_message_way(way);

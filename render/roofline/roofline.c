@@ -187,7 +187,8 @@ static void colls_total(const Roofline *r, Str *s) {
     Arena *a = r->c->arena;
     const char *blank = s->n ? " " : "";
     if (r->colls)
-        str_addf(s, "%sCollectives with products %s, %s.", blank, time_text(r->sent, a),
+        str_addf(s, "%sCollectives with products %s, added one by one, %s.", blank,
+                 time_text(r->sent, a),
                  !r->longer ? "none of which outlasts them"
                             : arena_printf(a, "%s of it in %d that outlast%s",
                                            time_text(r->sent_longer, a), r->longer,

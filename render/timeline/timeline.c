@@ -715,7 +715,7 @@ const char *timeline_hidden_text(double comm, double hidden, double beside, cons
     const char *more = beside > 0 ? arena_printf(a, ", and %s is behind other communication",
                                                  percent_text(a, beside, comm))
                                   : "";
-    return arena_printf(a, "%s, of which %s is hidden (computing while communicating)%s",
+    return arena_printf(a, "%s (overlaps counted once), of which %s is hidden%s",
                         comm_text(comm, hidden, beside, exposed, a), percent_text(a, hidden, comm),
                         more);
 }

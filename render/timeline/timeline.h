@@ -105,7 +105,7 @@ const char *timeline_title(const ViewCall *c, const Timeline *t, int n);
 const char *timeline_totals(const ViewCall *c, const Timeline *t, int n);
 const char *timeline_plain_title(const ViewCall *c, const Timeline *t, int n);
 const char *timeline_plain_totals(const ViewCall *c, const Timeline *t, int n);
-/* "5 ms, of which 40 % is hidden (computing while communicating), and 3 % is behind other
+/* "5 ms (overlaps counted once), of which 40 % is hidden, and 3 % is behind other
  * communication", of seconds in which something is sent; behind a sum whose part `exposed` is. */
 const char *timeline_hidden_text(double comm, double hidden, double beside, const char *exposed,
                                  Arena *a);

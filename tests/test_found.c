@@ -328,6 +328,15 @@ static void test_mislabels(void **state) {
                  1, "as in the last layer layers.1.feed_forward.w2 (line 13) leaves it",
                  "write `layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}`",
                  NORMS PREPARED ROWS_CUT},
+                /* not the tensor that enters, but one that is made of it */
+                {"  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n"
+                 "  layers.*.feed_forward.w[13]: colwise\n"
+                 "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n",
+                 1, "as in the last layer layers.1.feed_forward.w2 (line 9) leaves it",
+                 "write `layers.*.feed_forward.w2: {style: rowwise, output: replicate}`",
+                 "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n"
+                 "  layers.*.feed_forward.w[13]: colwise\n"
+                 "  layers.*.feed_forward.w2: {style: rowwise, output: replicate}\n"},
                 {LOCAL_NORMS
                  "  layers.*.attention.w[qkv]: {style: colwise, input: replicate}\n"
                  "  layers.*.feed_forward.w[13]: {style: colwise, input: replicate}\n" ROWS_CUT,

@@ -540,10 +540,12 @@ static const char *line_text(const Program *p, int module) {
 }
 static const char *left_by(const Program *p, const Mislabel *m) {
     int by = m->by >= 0 ? m->by : source(p, m);
-    bool enters = p->graph->t[m->tensor].kind == KIND_INPUT;
+    /* without an embedding the first layer is given what the last one leaves */
+    bool enters = p->graph->t[m->tensor].kind == KIND_INPUT || (m->input && by > m->module);
     if (by < 0 || by == m->module) return "";
     if (m->by < 0)
-        return arena_printf(p->arena, ", made of what %s (%s) leaves", p->graph->module[by].path,
+        return arena_printf(p->arena, ", made of what %s%s (%s) leaves",
+                            enters ? "in the last layer " : "", p->graph->module[by].path,
                             line_text(p, by));
     return arena_printf(p->arena, ", as %s%s (%s) leaves it", enters ? "in the last layer " : "",
                         p->graph->module[by].path, line_text(p, by));

@@ -660,6 +660,47 @@ static void timelines_face_each_other(void **state) {
     }
 }
 
+/* What is made a second time, for it was not kept, is called as in the forward pass, and "again" in
+ * its own title and in that of its line; what is made once is not. */
+static void lines_say_again(void **state) {
+    (void)state;
+    static const struct {
+        const char *file;
+        bool again;
+    } row[] = {{"plans/21-llama3-8b-recompute.yaml", true},
+               {"plans/55-llama3-8b-pp2-tp2-recompute-stage.yaml", true},
+               {"plans/18-llama3-8b-backward.yaml", false}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        PlanRun r = shipped(a, row[i].file, &(PipelineOptions){.events = true});
+        RenderOptions o = view("timeline");
+        Scene *page[32];
+        assert_int_equal(render_pages(r.t, r.d, &o, a, page), 1);
+        int again = 0, lines = 0;
+        for (int k = 0; k < r.t->n_computes; k++) {
+            const TraceCompute *c = &r.t->computes[k];
+            const bool twice = c->pass == PHASE_BACKWARD && c->makes.role == OF_ITSELF;
+            const char *head = arena_printf(a, "step %d: ", c->step), *tip = NULL;
+            for (int g = 0; g < page[0]->n_groups && !tip; g++) {
+                const char *own = page[0]->groups[g].tip;
+                if (own && !strncmp(own, head, strlen(head))) tip = own;
+            }
+            if (!tip) continue; /* of a rank or layer that is folded */
+            const char *name = arena_strndup(a, tip, strcspn(tip, "\n"));
+            again += twice;
+            if ((strstr(name, ", again,") != NULL) != twice) fail_msg("%s: %s", row[i].file, name);
+            if (twice && (strstr(name, ": d") || strstr(name, "′"))) fail_msg("%s", name);
+        }
+        for (int k = 0; k < page[0]->n_marks; k++) {
+            const Mark *m = &page[0]->marks[k];
+            lines += m->kind == MARK_TEXT && m->n_run && strstr(m->run[0].s, "Backward") &&
+                     strstr(m->run[0].s, " again");
+        }
+        if ((again > 0) != row[i].again || (lines > 0) != row[i].again)
+            fail_msg("%s: %d kernels and %d lines again", row[i].file, again, lines);
+        arena_free(a);
+    }
+}
 /* Where no communication is hidden what is exposed is all of it: one number, read in one way in the
  * sum and behind it. */
 static void one_number_is_rounded_once(void **state) {
@@ -2261,6 +2302,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
                                           cmocka_unit_test(what_does_not_fit_is_the_title),
                                           cmocka_unit_test(two_plans_have_one_scale),
                                           cmocka_unit_test(two_plans_show_their_difference),
+                                          cmocka_unit_test(lines_say_again),
                                           cmocka_unit_test(unlike_blocks_face_each_other),
                                           cmocka_unit_test(frames_of_a_ring),
                                           cmocka_unit_test(two_plans_are_named),

@@ -80,9 +80,10 @@ static const char *part_word(const Trace *t, Arena *a, const TraceCompute *c) {
     if (c->makes.role == OF_ITSELF) return arena_printf(a, "part %d", part);
     return arena_printf(a, "part %d d%s", part, value_word(t, a, c->makes));
 }
-/* Does it run backward, or make a gradient of the loss? */
+/* Does it run backward, or make a gradient of the loss? What it makes again is as in forward. */
 static bool is_back(const TraceCompute *c) {
-    return c->pass == PHASE_BACKWARD || c->makes.role == OF_GRADIENT;
+    return (c->pass == PHASE_BACKWARD && c->makes.role != OF_ITSELF) ||
+           c->makes.role == OF_GRADIENT;
 }
 /* The weight of the product of which it makes a gradient, NULL: none. */
 static const char *product_word(const Trace *t, Arena *a, const TraceCompute *c) {
@@ -256,10 +257,20 @@ static const char *parts_text(Arena *a, TimeEvent *const *k, int n, Unit u) {
     return s.s;
 }
 
+bool timeline_again(const TimeEvent *x) {
+    return (x->c && x->c->pass == PHASE_BACKWARD && x->c->makes.role == OF_ITSELF) ||
+           (x->coll && x->coll->pass == PHASE_BACKWARD && x->coll->subject.role == OF_ITSELF);
+}
+/* ", partly again" of a line in which some kernels make what was made before and not kept. */
+static const char *again_text(TimeEvent *const *k, Unit u) {
+    int again = 0;
+    for (int i = u.first; i < u.first + u.n; i++) again += timeline_again(k[i]);
+    return !again ? "" : again == u.n ? ", again" : ", partly again";
+}
 static const char *line_title(Arena *a, TimeEvent *const *k, int n, Unit u, bool whole_pass,
                               int layers) {
-    const char *pass = words_capital(a, phase_text(pass_of(k[u.first])));
-    if (whole_pass) return pass;
+    const char *pass = words_capital(a, phase_text(pass_of(k[u.first]))), *again = again_text(k, u);
+    if (whole_pass) return arena_printf(a, "%s%s", pass, again);
     int to = u.first + u.n - 1; /* a sum behind a layer is of what the one before it gives */
     while (to > u.first && k[to]->small && !*part_of(k[to])) to--;
     int first = layer_of(k[u.first]), last = layer_of(k[to]);
@@ -269,7 +280,7 @@ static const char *line_title(Arena *a, TimeEvent *const *k, int n, Unit u, bool
                    : arena_printf(a, "%s, layers %d to %d", pass, first < last ? first : last,
                                   first < last ? last : first);
     const char *parts = parts_text(a, k, n, u);
-    return *parts ? arena_printf(a, "%s, %s", pass, parts) : pass;
+    return arena_printf(a, "%s%s%s%s", pass, *parts ? ", " : "", parts, again);
 }
 
 /* In a pipeline lines are of one layer, so that those of all stages are alike: does kernel i belong

@@ -104,7 +104,8 @@ static void draw_waits(TimePen *p, const Stave *v) {
 static const char *event_tip(const TimePen *p, const TimeEvent *x) {
     Arena *a = p->c->arena;
     Str s = str_new(a);
-    str_addf(&s, "step %d: %s, %s to %s, %s", x->rec->step, x->name, time_text(x->rec->start, a),
+    str_addf(&s, "step %d: %s%s, %s to %s, %s", x->rec->step, x->name,
+             timeline_again(x) ? ", again" : "", time_text(x->rec->start, a),
              time_text(x->rec->end, a), time_text(x->rec->end - x->rec->start, a));
     if (x->rec->wait > 0)
         str_addf(&s, ", %s of it waiting for another rank", time_text(x->rec->wait, a));

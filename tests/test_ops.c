@@ -237,7 +237,7 @@ static void build(World *w, const Op *op, const Case *x) {
                     .beta2 = 0.99,
                     .decay = 0.01,
                     .step = 3}; /* two of the 13 ids are padding */
-    static const char *const names[] = {"p", "q", "r", "u"};
+    static const char *const names[RULE_MAX_IN] = {"p", "q", "r", "u", "v", "w"};
     for (int i = 0; i < n->rule.nin; i++) {
         bool is_int = int_operand(op, i), nodiff = op->nodiff >> i & 1;
         n->in[n->nin++] = w->g.nt;

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
@@ -17,8 +20,23 @@
 
 enum { MOST = 1024, STACK = 64 << 10, ARRAYS = 12, SHARED = 128 << 10, NOTHING = 0xFF };
 typedef enum { RUNS, AT_BLOCK, AT_WARP, ENDED } State;
+/* libc's jumps are intercepted by sanitizers, which look through whole stacks and ask the system
+ * each time: a product of a few rows took minutes. Frames that are left for good have nothing to
+ * guard.
+ */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+typedef void *Place[5];
+#define PLACE_HERE(p) __builtin_setjmp(p)
+#define GO_TO(p) __builtin_longjmp(p, 1)
+#define UNGUARDED __attribute__((no_sanitize("address", "thread")))
+#else
+typedef jmp_buf Place;
+#define PLACE_HERE(p) _setjmp(p)
+#define GO_TO(p) _longjmp(p, 1)
+#define UNGUARDED
+#endif
 typedef struct {
-    jmp_buf at; /* once it has begun: a switch without a call of the system */
+    Place at;   /* once it has begun: a switch without a call of the system */
     bool begun; /* and runs one block after the other */
     int arrays; /* of shared memory that it has asked for */
     int turn;   /* of its shuffles */
@@ -35,7 +53,7 @@ static struct {
     int64_t block, blocks;
     double slot[2][MOST];
     bool together;
-    jmp_buf scheduler;
+    Place scheduler;
     void (*kernel)(const GpuArgs a);
     const GpuArgs *args;
 } now;
@@ -44,14 +62,14 @@ int gpu_thread(void) { return now.self; }
 int64_t gpu_block(void) { return now.block; }
 int gpu_width(void) { return now.width; }
 int64_t gpu_blocks(void) { return now.blocks; }
-static void wait_for(State what) {
+UNGUARDED static void wait_for(State what) {
     Thread *me = &now.thread[now.self];
     if (!now.together) {
         fprintf(stderr, "a kernel waits that the list does not call `together`\n");
         abort();
     }
     now.state[now.self] = what;
-    if (!_setjmp(me->at)) _longjmp(now.scheduler, 1);
+    if (!PLACE_HERE(me->at)) GO_TO(now.scheduler);
 }
 void gpu_barrier(void) { wait_for(AT_BLOCK); }
 double gpu_shuffle(double v, int mask) {
@@ -90,17 +108,20 @@ void *gpu_shared(size_t bytes) {
     return now.array[k];
 }
 /* A thread of a block, and then of the next one. */
-static void entry(void) {
+UNGUARDED static void entry(void) {
     for (;;) {
         now.kernel(*now.args);
         now.state[now.self] = ENDED;
-        if (!_setjmp(now.thread[now.self].at)) _longjmp(now.scheduler, 1);
+        if (!PLACE_HERE(now.thread[now.self].at)) GO_TO(now.scheduler);
     }
 }
 /* Stacks begin at different places of a page: else a cache holds those of a few threads only. */
-static void begin(int i) {
+UNGUARDED static void begin(int i) {
     ucontext_t at;
     now.thread[i].begun = true;
+#ifdef __SANITIZE_ADDRESS__
+    __asan_unpoison_memory_region(now.stacks[i], STACK); /* who was left there has not */
+#endif
     getcontext(&at);
     at.uc_stack.ss_sp = now.stacks[i];
     at.uc_stack.ss_size = STACK - (size_t)(i % 64) * 64;
@@ -109,10 +130,10 @@ static void begin(int i) {
     setcontext(&at);
 }
 /* Lets thread i run until it waits or ends. */
-static void resume(int i) {
+UNGUARDED static void resume(int i) {
     now.self = i;
-    if (_setjmp(now.scheduler)) return;
-    if (now.thread[i].begun) _longjmp(now.thread[i].at, 1);
+    if (PLACE_HERE(now.scheduler)) return;
+    if (now.thread[i].begun) GO_TO(now.thread[i].at);
     begin(i);
 }
 static int count_of(int from, int to, State s) {

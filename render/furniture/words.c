@@ -331,6 +331,7 @@ const char *words_updated(Arena *a, const char *name) {
  * in two; NULL: it takes them whole. */
 static const char *part_of_two(Arena *a, const Trace *t, const char *name) {
     const char *leaf = words_leaf(name);
+    if (!*leaf || leaf[1] != '_') return NULL;
     const size_t n = 2 + strcspn(leaf + 2, ".");
     const char *word = arena_strndup(a, leaf, n);
     if (!text_same(word + 1, "_nope") && !text_same(word + 1, "_rope") &&

@@ -38,7 +38,7 @@ static bool fill_a_row(Arena *a, Diags *d, const Plan *p, const ModelDims *m, in
             sum < m->S ? arena_printf(a, "one document more, of %lld", (long long)(m->S - sum))
                        : arena_printf(a, "documents of %lld tokens together", (long long)m->S),
             "%s have %lld tokens together, a row has %lld", row, (long long)sum, (long long)m->S);
-    return sum == m->S;
+    return sum >= 0 && sum == m->S;
 }
 /* Are there as many lists as rows, and does nothing speak against rows that differ? */
 static bool rows_fit(Arena *a, Diags *d, const Plan *p, const ModelDims *m) {

@@ -1313,6 +1313,21 @@ static void bodies_of_two_plans_are_level(void **state) {
     }
     arena_free(a);
 }
+/* Over an axis of one rank nothing is moved: no row says that something was, `comms` has no such
+ * collective. */
+static void one_rank_moves_nothing(void **state) {
+    (void)state;
+    for (int narrow = 0; narrow < 2; narrow++) {
+        Arena *a = arena_new();
+        const PlanRun x = shipped(a, "plans/06-llama3-8b-dp2-tp2-sp.yaml", &(PipelineOptions){0});
+        RenderOptions o = view("shards");
+        o.preset = narrow ? "column" : NULL;
+        const char *said = words_of(a, x.t, o);
+        assert_null(strstr(said, "of 1 rank"));
+        says(said, "after wk, after wv");
+        arena_free(a);
+    }
+}
 /* As text both are one: a line of both once, what differs one under the other. */
 static void texts_of_two_plans_face(void **state) {
     (void)state;
@@ -2308,6 +2323,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
                                           cmocka_unit_test(two_plans_are_named),
                                           cmocka_unit_test(shards_of_two_plans_face),
                                           cmocka_unit_test(bodies_of_two_plans_are_level),
+                                          cmocka_unit_test(one_rank_moves_nothing),
                                           cmocka_unit_test(texts_of_two_plans_face),
                                           cmocka_unit_test(shards_show_the_ring),
                                           cmocka_unit_test(experts_stand_one_by_one),

@@ -301,13 +301,23 @@ static Moved moved_by(Arena *a, const Trace *t, const TraceValue *v) {
     for (int i = 0; i < t->n_moves; i++) {
         const TraceLocalMove *m = &t->moves[i];
         if (m->step != v->step) continue;
-        const CollWord *alone = coll_word(m->op); /* over an axis of one rank */
+        const CollWord *alone = coll_word(m->op);
         const char *by = words_declares(m) ? "the declaration"
                          : alone           ? arena_printf(a, "%s of 1 rank", alone->name)
                                            : m->op;
         return (Moved){by, NULL, m->value_step};
     }
     return (Moved){0};
+}
+/* Over axes of one rank nothing is moved, as `comms` has it: the value before it lies as this one.
+ * What is wrong or planted there is shown. */
+static bool is_same(const Trace *t, const TraceValue *v) {
+    if (v->step < 0) return false;
+    for (int i = 0; i < t->n_moves; i++) {
+        const TraceLocalMove *m = &t->moves[i];
+        if (m->step == v->step) return coll_word(m->op) && !m->wrong && !m->planted;
+    }
+    return false;
 }
 /* What a value was moved from, its index, and by what; -1: an op made it, or the rank has nothing
  * of it. */
@@ -323,11 +333,14 @@ static int taken_from(ShardPen *p, const TraceValue *v, int section, Moved *move
                                     : o->step == moved->step))
             from = i;
     }
-    return from;
+    Moved none;
+    return from >= 0 && is_same(t, &t->values[from])
+               ? taken_from(p, &t->values[from], section, &none)
+               : from;
 }
 static bool stands(const ShardPen *p, const TraceValue *v, int section) {
     return (p->layer < 0 || v->layer == p->layer) && v->shape.nd > 0 && section_of(v) == section &&
-           !trace_param(p->c->t, v->shape.name);
+           !trace_param(p->c->t, v->shape.name) && !is_same(p->c->t, v);
 }
 /* Of each value of a section what moves it into another layout: one that is made of it in its
  * layout, of its name, may be what is moved. */

@@ -1313,6 +1313,38 @@ static void bodies_of_two_plans_are_level(void **state) {
     }
     arena_free(a);
 }
+/* The blocks and the lines of time of two plans that share little: an MLP alone faces the MLP, and
+ * lines that only one has take the place of the other's, not a place under all of them. */
+static void parts_of_unlike_plans_face(void **state) {
+    (void)state;
+    static const struct {
+        const char *view, *a, *b, *left, *right;
+    } row[] = {
+        {"block", "plans/03-llama3-8b-tp2.yaml", "plans/01-column-row-mlp.yaml", "MLP", "MLP"},
+        {"block", "plans/05-llama3-8b-tp4-sp.yaml", "plans/30-mixtral-8x7b-ep-dp-cp.yaml", "MLP",
+         "MoE"},
+        {"timeline", "plans/05-llama3-8b-tp4-sp.yaml", "plans/18-llama3-8b-backward.yaml",
+         "Forward, attention", "Forward, embedding and attention"},
+        {"timeline", "plans/05-llama3-8b-tp4-sp.yaml", "plans/18-llama3-8b-backward.yaml",
+         "Forward, MLP", "Forward, MLP and head"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        for (int turn = 0; turn < 2; turn++) { /* whichever is first */
+            Arena *a = arena_new();
+            const PipelineOptions events = {.events = true};
+            const PlanRun x = shipped(a, row[i].a, &events), y = shipped(a, row[i].b, &events);
+            RenderOptions o = view(row[i].view);
+            Scene *page[32];
+            o.preset = "column";
+            o.with = turn ? x.t : y.t;
+            assert_int_equal(render_pages(turn ? y.t : x.t, x.d, &o, a, page), 1);
+            const double l = height_of(a, page[0], row[i].left, turn, 0);
+            double r = height_of(a, page[0], row[i].right, !turn, 0);
+            if (r <= 0) r = height_of(a, page[0], row[i].right, turn, 0); /* a broad half */
+            if (l <= 0 || fabs(l - r) > 0.5)
+                fail_msg("%s: %s at %g, %s at %g", row[i].view, row[i].left, l, row[i].right, r);
+            arena_free(a);
+        }
+}
 /* Over an axis of one rank nothing is moved: no row says that something was, `comms` has no such
  * collective. */
 static void one_rank_moves_nothing(void **state) {
@@ -2323,6 +2355,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
                                           cmocka_unit_test(two_plans_are_named),
                                           cmocka_unit_test(shards_of_two_plans_face),
                                           cmocka_unit_test(bodies_of_two_plans_are_level),
+                                          cmocka_unit_test(parts_of_unlike_plans_face),
                                           cmocka_unit_test(one_rank_moves_nothing),
                                           cmocka_unit_test(texts_of_two_plans_face),
                                           cmocka_unit_test(shards_show_the_ring),

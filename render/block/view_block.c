@@ -8,6 +8,7 @@
 #include "render/graph/block_words.h"
 #include "render/mirror/mirror_page.h"
 #include "render/furniture/views.h"
+#include "base/text.h"
 #include <math.h>
 #include <string.h>
 
@@ -155,12 +156,11 @@ static double lines_room(const ViewCall *c, BlockGraph *g, BlockFrame *frame, do
     return room.w;
 }
 
-/* What a line that begins with strip i is to another plan's: its title, but the same of an MLP and
- * of experts, which take one another's place. */
+/* What a line that begins with strip i is to another plan's: its title, which a piece of it has of
+ * the whole; an MLP and experts take one another's place. */
 static const char *row_name(const BlockGraph *g, int i) {
-    int streams = 0;
-    for (int k = 0; k <= i; k++) streams += g->strip[k].to >= 0;
-    return g->strip[i].to < 0 ? g->strip[i].title : arena_printf(g->arena, "stream %d", streams);
+    const BlockStrip *s = &g->strip[i];
+    return text_same(s->part, "moe") ? "MLP" : s->whole ? s->whole : s->title;
 }
 /* Strips [first, first + n) on one page, wrapped into lines. */
 static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, BlockFrame *all,

@@ -791,11 +791,14 @@ static const double *facing_places(const Shown *v) {
     double *at = ARENA_ARRAY(a, double, n + 1), y = x.top + fmax(x.y - x.top, z.y - z.top);
     for (int i = 0, k = 0; i < n || k < m;) {
         const bool same = i < n && k < m && !strcmp(v->item[i].l->title, u->item[k].l->title);
+        /* what only one has takes the place of what only the other has */
+        const bool both =
+            same || (i < n && k < m && best[(i + 1) * row + k + 1] == best[i * row + k]);
         const bool own =
-            i < n && (same || k == m || best[(i + 1) * row + k] >= best[i * row + k + 1]);
-        const double high = fmax(own ? x.high[i] : 0, same || !own ? z.high[k] : 0);
+            i < n && (both || k == m || best[(i + 1) * row + k] >= best[i * row + k + 1]);
+        const double high = fmax(own ? x.high[i] : 0, both || !own ? z.high[k] : 0);
         if (own) at[i] = y;
-        i += own, k += same || !own;
+        i += own, k += both || !own;
         y += high;
     }
     at[n] = y;

@@ -1574,6 +1574,9 @@ static void test_diff_words(void **state) {
     assert_null(strstr(less.out, "bytes sent"));
     expect_code(less, 1, "B less sent, ", "");
     expect_code(RUN("diff", two, four), 1, "B more sent, ", "");
+    /* pictures beside a plan without a backward pass have the forward one only */
+    expect_code(RUN("diff", "plans/07-llama3-8b-cp4.yaml", "plans/41-llama3-8b-ring4-zigzag.yaml"),
+                1, " more sent in the whole step, ", "");
     /* what micro-batches send is counted of all: half as many, twice as large, send as much */
     size_t size;
     const char *eight = "plans/45-llama3-8b-pp4-1f1b.yaml", *key = "microbatches: 8";

@@ -1345,6 +1345,37 @@ static void parts_of_unlike_plans_face(void **state) {
             arena_free(a);
         }
 }
+/* Where ranks update weights for each other, the page about the weights has whatever sends them to
+ * all, and who updates what. */
+static void updated_weights_are_sent(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan;
+        int most, other; /* collectives; rows that other ranks update */
+    } row[] = {{"plans/50-llama3-8b-zero1.yaml", 12, 11},
+               {"plans/51-llama3-8b-zero2-megatron.yaml", 3, 8},
+               {"plans/18-llama3-8b-backward.yaml", 0, 0}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        const PlanRun x = shipped(a, row[i].plan, &(PipelineOptions){0});
+        RenderOptions o = view("block");
+        Scene *page[32];
+        o.part = "weights";
+        assert_int_equal(render_pages(x.t, x.d, &o, a, page), 1);
+        int sent = 0, other = 0;
+        for (int q = 0; q < x.t->n_collectives; q++) {
+            const TraceCollective *c = &x.t->collectives[q];
+            for (int g = 0; c->pass == PHASE_OPTIMIZER && g < page[0]->n_groups; g++)
+                sent += !strncmp(page[0]->groups[g].id, arena_printf(a, "step-%d-", c->step),
+                                 strlen(arena_printf(a, "step-%d-", c->step)));
+        }
+        while (height_of(a, page[0], "on rank ", true, other) > 0) other++;
+        for (int k = 0; height_of(a, page[0], "on other ranks", true, k) > 0; k++) other++;
+        if (sent != row[i].most || other != row[i].other)
+            fail_msg("%s: %d are sent, %d by others", row[i].plan, sent, other);
+        arena_free(a);
+    }
+}
 /* Over an axis of one rank nothing is moved: no row says that something was, `comms` has no such
  * collective. */
 static void one_rank_moves_nothing(void **state) {
@@ -2356,6 +2387,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
                                           cmocka_unit_test(shards_of_two_plans_face),
                                           cmocka_unit_test(bodies_of_two_plans_are_level),
                                           cmocka_unit_test(parts_of_unlike_plans_face),
+                                          cmocka_unit_test(updated_weights_are_sent),
                                           cmocka_unit_test(one_rank_moves_nothing),
                                           cmocka_unit_test(texts_of_two_plans_face),
                                           cmocka_unit_test(shards_show_the_ring),

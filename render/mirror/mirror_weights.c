@@ -11,7 +11,8 @@
 
 /* Columns: name, at rest, what gathers it, in compute, what gathers it again, its gradient, its
  * reductions in the order in which they run (over tp, over the data, over copies, what nobody
- * declared), where it ends. */
+ * declared), where it ends; where not all ranks update it, who does, what sends it, and how it lies
+ * then. */
 enum {
     C_NAME,
     C_REST,
@@ -21,9 +22,12 @@ enum {
     C_GRAD,
     C_SUM,
     MAX_SUM = 5,
-    C_END = C_SUM + MAX_SUM
+    C_END = C_SUM + MAX_SUM,
+    C_STEP,
+    C_SEND,
+    C_LAST
 };
-enum { MAX_ROWS = 256, COLS = C_END + 1, HEX = 92, LONG_NAME = 16 };
+enum { MAX_ROWS = 256, COLS = C_LAST + 1, HEX = 92, LONG_NAME = 16 };
 
 typedef struct {
     const TraceParam *w;
@@ -34,7 +38,9 @@ typedef struct {
         *sum[MAX_SUM];                    /* by column; NULL: it has none there */
     int n;
     const TraceCollective
-        *chain[MAX_SUM]; /* the same without gaps: its own, and those that it shares */
+        *chain[MAX_SUM];           /* the same without gaps: its own, and those that it shares */
+    const TraceCollective *send;   /* what brings to all ranks what some have updated; NULL: none */
+    const TraceValue *made, *last; /* with it: as the step makes it, as it is sent */
     bool freed;
 } WeightRow;
 
@@ -60,12 +66,23 @@ static bool same_kind(const TraceCollective *x, const TraceCollective *y) {
     return text_same(x->op, y->op) && text_same(x->axis, y->axis) && x->inferred == y->inferred;
 }
 
+/* Do the same ranks update both? */
+static bool updated_alike(const WeightRow *a, const WeightRow *b) {
+    if (!a->send || a->send != b->send) return a->send == b->send;
+    const TraceShape *x = &a->made->shape, *y = &b->made->shape;
+    bool same = x->n_local == y->n_local;
+    for (int i = 0; same && i < x->n_local; i++)
+        same = rankset_same(&x->local[i].ranks, &y->local[i].ranks) &&
+               !x->local[i].bytes == !y->local[i].bytes;
+    return same;
+}
+
 static bool alike(const WeightRow *a, const WeightRow *b) {
     bool same = text_same(a->w->rest.symbolic, b->w->rest.symbolic) &&
                 text_same(a->w->compute.symbolic, b->w->compute.symbolic) &&
                 text_same(a->w->style, b->w->style) && (a->grad != NULL) == (b->grad != NULL) &&
                 a->n == b->n && a->freed == b->freed && a->fetch == b->fetch &&
-                a->again == b->again;
+                a->again == b->again && updated_alike(a, b);
     for (int i = 0; same && i < a->n; i++) {
         const TraceCollective *x = a->chain[i], *y = b->chain[i];
         bool shared = x->n_with > 0 || y->n_with > 0; /* with whom is what tells them apart */
@@ -92,6 +109,24 @@ static const char *weight_name(const WeightPen *p, const TraceParam *w, const ch
     return bias ? arena_printf(a, "%s bias", leaf) : leaf;
 }
 
+/* What the optimizer makes of it and, if ranks have to send it to each other, what does. */
+static void read_step(const WeightPen *p, WeightRow *r) {
+    const Trace *t = p->m->g->t;
+    for (int i = 0; i < t->n_values; i++) {
+        const TraceValue *v = &t->values[i];
+        if (v->kind != VALUE_UPDATED ||
+            trace_param(t, words_updated(p->c->arena, v->shape.name)) != r->w)
+            continue;
+        if (!r->made || v->step < r->made->step) r->made = v;
+        if (!r->last || v->step > r->last->step) r->last = v;
+    }
+    for (int i = 0; r->last && i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        bool brings = c->step == r->last->step;
+        for (int k = 0; k < c->n_with; k++) brings |= c->with[k] == r->last->step;
+        if (brings && words_group_of(&c->groups, p->m->g->rank) >= 0) r->send = c;
+    }
+}
 static void read_row(WeightPen *p, const MirrorRow *r, const TraceParam *w, WeightRow *out) {
     *out =
         (WeightRow){.w = w, .fetch = mirror_fetch(p->m, w, 0), .again = mirror_fetch(p->m, w, 1)};
@@ -102,6 +137,7 @@ static void read_row(WeightPen *p, const MirrorRow *r, const TraceParam *w, Weig
         if (r->grad[i].param == w) out->grad = &r->grad[i];
     for (int i = 0; out->grad && i < out->grad->n; i++) chain_add(out, out->grad->coll[i]);
     for (int i = 0; out->grad && i < out->grad->n_unit; i++) chain_add(out, out->grad->unit[i]);
+    read_step(p, out);
 }
 
 /* Gives each reduction of each row its column: reductions of one kind share one, and each stands
@@ -195,6 +231,18 @@ static bool gathered_again(const WeightPen *p) {
     return again;
 }
 
+static bool is_sent(const WeightPen *p) {
+    bool sent = false;
+    for (int i = 0; i < p->n; i++) sent |= p->row[i].send != NULL;
+    return sent;
+}
+
+/* Does this rank update it, or a part of it? */
+static bool updates(const WeightPen *p, const WeightRow *r) {
+    const TraceLocal *l = words_find_local(&r->made->shape, p->m->g->rank);
+    return l && l->bytes > 0;
+}
+
 /* Is the reduction left out after which the gradient would be whole? */
 static bool left_out(const WeightRow *r) {
     for (int i = 0; i < r->n; i++)
@@ -212,6 +260,20 @@ static size_t name_break(const WeightPen *p, const WeightRow *r) {
     return at;
 }
 
+/* "on rank 3"; "on this rank", "[57344]   224 KiB": who updates it, and this rank's part. */
+static const char *step_cell(const WeightPen *p, const WeightRow *r, int line) {
+    const TraceShape *sh = &r->made->shape;
+    if (updates(p, r)) return line ? numbers(p, sh, true) : "on this rank";
+    const TraceLocal *own = NULL;
+    int n = 0;
+    for (int i = 0; i < sh->n_local; i++)
+        if (sh->local[i].bytes > 0) own = &sh->local[i], n++;
+    if (line) return "";
+    return n == 1 && rankset_count(&own->ranks) == 1
+               ? arena_printf(p->c->arena, "on rank %lld", (long long)rankset_first(&own->ranks))
+               : "on other ranks";
+}
+
 /* The two lines of a cell; NULL: empty. */
 static const char *cell(const WeightPen *p, const WeightRow *r, int col, int line) {
     Arena *a = p->c->arena;
@@ -223,6 +285,9 @@ static const char *cell(const WeightPen *p, const WeightRow *r, int col, int lin
         return line ? (style ? style : "") : r->names;
     }
     if (col == C_REST && !r->fetch) return NULL;
+    if (col >= C_STEP && !r->send) return NULL;
+    if (col == C_STEP) return step_cell(p, r, line);
+    if (col == C_LAST) sh = &r->last->shape;
     if (col == C_USE && line == 0 && r->fetch && !all_freed(p))
         return arena_printf(a, "%s, %s", words_symbol(a, sh->symbolic),
                             !r->freed  ? "kept"
@@ -249,6 +314,7 @@ static const char *cell(const WeightPen *p, const WeightRow *r, int col, int lin
 
 static const TraceCollective *coll_of(const WeightPen *p, const WeightRow *r, int col) {
     if (col == C_AGAIN) return p->once ? NULL : r->again;
+    if (col == C_SEND) return r->send;
     return col == C_FETCH ? r->fetch : col >= C_SUM && col < C_END ? r->sum[col - C_SUM] : NULL;
 }
 
@@ -263,7 +329,7 @@ static const char *coll_name(const WeightPen *p, const WeightRow *r, const Trace
 /* ---- drawing ---- */
 
 static bool is_collective(int col) {
-    return col == C_FETCH || col == C_AGAIN || (col >= C_SUM && col < C_END);
+    return col == C_FETCH || col == C_AGAIN || col == C_SEND || (col >= C_SUM && col < C_END);
 }
 
 /* Head of a column; "" if it has none. */
@@ -274,9 +340,11 @@ static const char *head(const WeightPen *p, int col, bool moves) {
                                            "in compute",
                                            "for backward",
                                            "its gradient",
-                                           [C_END] = "gradient at rest"};
+                                           [C_END] = "gradient at rest",
+                                           [C_STEP] = "updated",
+                                           [C_LAST] = "weight after it"};
     if (col == C_USE && !moves) return "on this rank";
-    if (col == C_END && !moves) return "in the end";
+    if (col == C_END && !moves) return is_sent(p) ? "for the step" : "in the end";
     return col == C_USE && all_freed(p) ? "in compute, then freed" : word[col] ? word[col] : "";
 }
 
@@ -308,7 +376,7 @@ static void measure(WeightPen *p, double x) {
     }
 }
 
-static double right_of(const WeightPen *p) { return p->x[C_END] + p->w[C_END]; }
+static double right_of(const WeightPen *p) { return p->x[C_LAST] + p->w[C_LAST]; }
 
 /* One collective across rows, the middle of the first at ya, of the last at yb. */
 static void draw_coll(WeightPen *p, const WeightRow *r, int col, double ya, double yb) {
@@ -362,10 +430,11 @@ static void draw_texts(WeightPen *p, const WeightRow *r, double y) {
  * use to gradient. */
 static void draw_way(WeightPen *p, const WeightRow *r, double y) {
     int from = -1;
-    for (int col = C_REST; col <= C_END; col++) {
+    for (int col = C_REST; col < COLS; col++) {
         bool box = coll_of(p, r, col) != NULL;
         if (!box && (is_collective(col) || !cell(p, r, col, 0))) continue;
-        if (from >= 0 && (col != C_GRAD || from == C_AGAIN)) {
+        const bool elsewhere = col == C_STEP && !updates(p, r);
+        if (from >= 0 && (col != C_GRAD || from == C_AGAIN) && !elsewhere) {
             bool was_box = coll_of(p, r, from) != NULL;
             double wide[2] = {0, 0};
             for (int line = 0; !was_box && line < 2; line++) {
@@ -430,13 +499,18 @@ static double draw_rows(WeightPen *p, int first, int n, double y) {
 /* Of rows [first, first + n), those of a page: it speaks of what stands there. */
 static const char *title(const WeightPen *p, int first, int n) {
     Arena *a = p->c->arena;
-    int fetched = 0, summed = 0;
+    int fetched = 0, summed = 0, sent = 0;
     for (int i = first; i < first + n; i++)
-        fetched += p->row[i].fetch != NULL, summed += p->row[i].n > 0;
+        fetched += p->row[i].fetch != NULL, summed += p->row[i].n > 0,
+            sent += p->row[i].send != NULL;
     if (p->wrong->n) return wrong_title(p->wrong);
     if (fetched)
         return "The weights: cut at rest, gathered before use, freed after it; gradients end where "
                "the weights rest";
+    if (sent)
+        return "The weights: gradients are summed, a rank updates the weights whose state it "
+               "keeps, "
+               "then all have them";
     if (summed && summed < n)
         return arena_printf(a, "The weights: %d of %d lines have a gradient that ranks add up",
                             summed, n);
@@ -509,7 +583,8 @@ int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene 
         double y = weights_head(&p, s, first, n);
         y = draw_rows(&p, first, n, y);
         s->desc = "The weights of a block, one per row: how they lie at rest, what gathers them, "
-                  "how they lie in compute, and what is done to their gradients.";
+                  "how they lie in compute, what is done to their gradients, and what is sent of "
+                  "them after the step.";
         if (preset == PRESET_SLIDE) {
             Role role;
             scene_begin(s, "footer", "footer", NULL);

@@ -1391,6 +1391,34 @@ static void one_rank_moves_nothing(void **state) {
         arena_free(a);
     }
 }
+/* The heading over the bars of a mask begins behind the strip of keys over the mask. */
+static void bars_stand_behind_the_keys(void **state) {
+    (void)state;
+    static const char *const plan[] = {"plans/08-llama3-8b-cp4-zigzag.yaml",
+                                       "plans/54-deepseek-v3-latent-ring4.yaml"};
+    for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
+        Arena *a = arena_new();
+        const PlanRun x = shipped(a, plan[i], &(PipelineOptions){0});
+        RenderOptions o = view("shards");
+        Scene *page[32];
+        assert_int_equal(render_pages(x.t, x.d, &o, a, page), 1);
+        const Scene *s = page[0];
+        int strips = 0;
+        for (int k = 0; k < s->n_marks; k++) {
+            const Mark *h = &s->marks[k];
+            if (h->kind != MARK_TEXT || !h->n_run || strcmp(h->run[0].s, "zigzag: this plan"))
+                continue;
+            for (int q = 0; q < s->n_marks; q++) {
+                const Mark *m = &s->marks[q];
+                if (m->kind != MARK_RECT || m->y < h->y || m->y > h->y + 8 || m->x > h->x) continue;
+                if (m->x + m->w > h->x - 8) fail_msg("%s: keys reach the heading", plan[i]);
+                strips++;
+            }
+        }
+        assert_int_equal(strips, 8);
+        arena_free(a);
+    }
+}
 /* As text both are one: a line of both once, what differs one under the other. */
 static void texts_of_two_plans_face(void **state) {
     (void)state;
@@ -2389,6 +2417,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
                                           cmocka_unit_test(parts_of_unlike_plans_face),
                                           cmocka_unit_test(updated_weights_are_sent),
                                           cmocka_unit_test(one_rank_moves_nothing),
+                                          cmocka_unit_test(bars_stand_behind_the_keys),
                                           cmocka_unit_test(texts_of_two_plans_face),
                                           cmocka_unit_test(shards_show_the_ring),
                                           cmocka_unit_test(experts_stand_one_by_one),

@@ -295,10 +295,12 @@ enum { SOME = 8, WHO = 60, SHARE = 60 }; /* parts; room of words before and behi
 static double bar_height(const Load *l, double side) {
     return fmin(24, fmax(12, (side - 40) / l->n - 4));
 }
-/* How far from the left edge bars begin: behind the mask, or in the corner that it leaves free. */
+/* How far from the left edge bars begin: in the corner that the mask leaves free, behind the strip
+ * of keys over it. */
 static double bars_left(const Load *l, double side) {
-    const bool mask = l->piece[0].step == 1;
-    return (mask ? fmin(side, l->n * (bar_height(l, side) + 4) + 14) + STRIP + 26 : 0) + WHO;
+    if (l->piece[0].step != 1) return WHO;
+    const double corner = fmin(side, l->n * (bar_height(l, side) + 4) + 14) + STRIP + 26 + WHO;
+    return fmax(corner, STRIP + 4 + side + 14);
 }
 /* In the width at.w, with a mask of at.h units if it can be seen; returns the y under it. */
 static double draw_panel(const Panel *f, Area at) {

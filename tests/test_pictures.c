@@ -1373,6 +1373,12 @@ static void updated_weights_are_sent(void **state) {
         for (int k = 0; height_of(a, page[0], "on other ranks", true, k) > 0; k++) other++;
         if (sent != row[i].most || other != row[i].other)
             fail_msg("%s: %d are sent, %d by others", row[i].plan, sent, other);
+        static const char *const preset[] = {"wide", "column", "slide", "a4"};
+        for (size_t k = 0; k < sizeof preset / sizeof *preset; k++) {
+            const char *report;
+            o.preset = preset[k];
+            if (render_lint(x.t, x.d, &o, a, &report)) fail_msg("%s: %s", row[i].plan, report);
+        }
         arena_free(a);
     }
 }

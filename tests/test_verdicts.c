@@ -768,6 +768,44 @@ static void test_told_where_it_is_planted(void **state) {
         arena_free(a);
     }
 }
+/* The same where the step's line has the number of the planted one, in a recipe, and where both are
+ * one line. */
+static void test_told_where_lines_have_one_number(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *hint;
+        int line;
+    } row[] = {{"model: {preset: llama3-8b, layers: 1, shrink: 16}\n"
+                "data: {batch: 2, sequence: 64, dtype: f32, seed: 0}\nmesh: {tp: 4}\n"
+                "groups: {sp: tp}\nnames: megatron\nfaults: [{at: layers.0.o_proj, offset: 1}]\n"
+                "recipe: megatron-sp\n",
+                "planted here, in a step of recipe megatron-sp:6;", 6},
+               {"model: {preset: llama3-8b, layers: 1, shrink: 16}\n"
+                "data: {batch: 2, sequence: 64, dtype: f32, seed: 0}\nmesh: {tp: 4}\n"
+                "groups: {sp: tp}\nnames: megatron\nrecipe: megatron-sp\n"
+                "faults: [{at: layers.0.o_proj, offset: 1}]\n",
+                "planted here, in a step of recipe megatron-sp:6;", 7},
+               {"{model: {preset: llama3-8b, layers: 1, shrink: 16}, mesh: {tp: 2}, data: {batch: "
+                "1, sequence: 32, dtype: f32, seed: 0}, names: torchtitan, plan: "
+                "{\"layers.*.feed_forward.w[13]\": colwise, layers.*.feed_forward.w2: rowwise}, "
+                "faults: [{at: layers.0.mlp.down, do: drop}]}\n",
+                "planted here; `explain", 1}};
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_run(a, "planted.yaml", row[k].text, true);
+        const Diag *told = NULL;
+        for (int i = 0; i < r.d->n; i++)
+            if (!strcmp(r.d->item[i].code, "E0501")) told = &r.d->item[i];
+        assert_non_null(told);
+        assert_string_equal(told->loc.file, "planted.yaml");
+        assert_int_equal(told->loc.line, row[k].line);
+        const char *at = row[k].text;
+        for (int line = 1; line < told->loc.line; line++) at = strchr(at, '\n') + 1;
+        assert_memory_equal(at + told->loc.col - 1, "layers.0.", strlen("layers.0."));
+        if (!told->hint || !strstr(told->hint, row[k].hint)) fail_msg("%zu: %s", k, told->hint);
+        arena_free(a);
+    }
+}
 /* A loss that is off by a thousandth is told in both checks, of every sum that leads to it: what
  * bounds it is the rounding of a few terms, three orders of magnitude below. */
 static void test_a_loss_off_by_a_thousandth(void **state) {
@@ -919,6 +957,7 @@ int main(void) {
         cmocka_unit_test(test_idle),
         cmocka_unit_test(test_a_loss_off_by_a_thousandth),
         cmocka_unit_test(test_told_where_it_is_planted),
+        cmocka_unit_test(test_told_where_lines_have_one_number),
         cmocka_unit_test(test_indices_have_no_factor),
         cmocka_unit_test(test_idle_places),
         cmocka_unit_test(test_scaled_share),

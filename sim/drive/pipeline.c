@@ -188,15 +188,26 @@ static Loc source_loc(const Run *r, const TraceCheck *c) {
             return p->val[i].planted_at;
     return (Loc){0};
 }
+/* ", in a step of line 13" of the plan in which the mistake is planted, "of recipe megatron-sp:6"
+ * of another text; "": the step has no line, or it is the same one. */
+static const char *step_of_line(Arena *a, Loc planted, Loc own) {
+    if (!own.file || own.line < 1) return "";
+    if (strcmp(planted.file, own.file))
+        return arena_printf(a, ", in a step of %s:%d", own.file, own.line);
+    return planted.line == own.line ? "" : arena_printf(a, ", in a step of line %d", own.line);
+}
 /* What mends a step that a line plants a mistake in, where it is told at that line: which line asks
- * for the step. NULL: nothing is to say, or the step is told at its own line. */
+ * for the step. NULL: nothing is to say, or it was planted by --fault, which has no line. */
 static const char *planted_hint(const Run *r, const Step *s) {
-    if (!s || !s->fault || s->planted_at.line == s->loc.line) return NULL;
+    if (!s || !s->fault || !s->planted_at.file) return NULL;
+    const Loc planted = s->planted_at, own = s->loc;
+    if (own.file && !strcmp(planted.file, own.file) && planted.line == own.line &&
+        planted.col == own.col)
+        return NULL;
     return arena_printf(r->arena,
                         "planted here%s; `explain PLAN NAME` shows how the value came "
                         "about, `draw --view errors` where it began",
-                        s->loc.line ? arena_printf(r->arena, ", in a step of line %d", s->loc.line)
-                                    : "");
+                        step_of_line(r->arena, planted, own));
 }
 static void values_differ(Run *r) {
     Trace *t = r->t;

@@ -550,11 +550,55 @@ static void test_one_help_is_enough(void **state) {
     }
     assert_true(obeyed_in[0] >= 15 && obeyed_in[1] >= 18);
 }
+/* The help for another spelling cuts the dim that is spelt, over the axis that is meant, and where
+ * no dim can be read it says none. */
+static void test_the_dim_that_is_spelt(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *help, *not ; /* what the first help has, and has not */
+    } row[] = {
+        {"layers.*.attention.wo: Shard(dim = 1)", "is `rowwise`", "is `colwise`"},
+        {"layers.*.attention.wo: Shard( 1 )", "is `rowwise`", "is `colwise`"},
+        {"layers.*.attention.wo: Shard(1.0)", NULL, "colwise"},
+        {"layers.*.attention.wo: Shard(99999999999)", NULL, "colwise"},
+        {"layers.*.attention.wo: Shard(dim=)", NULL, "colwise"},
+        {"layers.*.attention.wo: {style: rowwise, output: \"Shard(dim = 1)\"}", "shard(1)", NULL},
+        {"layers.*.attention.wo: {style: rowwise, output: shard( 1 )}", "shard(1)", "shard(0)"},
+        {"layers.*.attention.wo: {style: rowwise, output: Shard(1.0)}", "write shard(0), ", NULL},
+        {"tok_embeddings: Shard(0)", "of an embedding `rowwise`", NULL},
+        {"tok_embeddings: [Shard(1)]", "of an embedding `colwise`", NULL},
+        {"tok_embeddings: {tp: Shard(0)}", "of an embedding `rowwise`", NULL},
+        {"tok_embeddings: [Replicate()]", "`tok_embeddings: replicate`", "of an embedding"},
+        {"layers.*.attention.wo: [Shard(0), Replicate()]", "{style: colwise, axis: dp}", NULL},
+        {"layers.*.attention.wo: [Replicate(), Shard(1)]", "{style: rowwise, axis: tp}", NULL},
+        {"layers.*.attention.wo: [Shard(0), Shard(1)]",
+         "`layers.*.attention.wo: {weight: {dp: shard(0), tp: shard(1)}}`", NULL},
+        {"layers.*.attention.wo: [Shard(0), Replicate(), Shard(1)]", "colwise`", "axis"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(
+            a,
+            "model: {preset: llama3-8b, layers: 1, shrink: 16, parts: [embedding, blocks]}\n"
+            "data: {batch: 2, sequence: 64}\nmesh: {dp: 2, tp: 4}\nnames: torchtitan\nplan:\n"
+            "  %s\n",
+            row[i].line);
+        PlanRun r = read_only(a, "spelt.yaml", text);
+        const char *help = r.d->n ? r.d->item[0].hint : NULL;
+        if (!help || (row[i].help && !strstr(help, row[i].help)) ||
+            (row[i].not &&strstr(help, row[i].not )))
+            fail_msg("%s: %s", row[i].line, help ? help : "no help");
+        arena_free(a);
+    }
+}
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_axis),      cmocka_unit_test(test_gathered),
-        cmocka_unit_test(test_loss),      cmocka_unit_test(test_pending),
-        cmocka_unit_test(test_one_layer), cmocka_unit_test(test_whole),
-        cmocka_unit_test(test_lines),     cmocka_unit_test(test_one_help_is_enough)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_axis),
+                                       cmocka_unit_test(test_gathered),
+                                       cmocka_unit_test(test_loss),
+                                       cmocka_unit_test(test_pending),
+                                       cmocka_unit_test(test_one_layer),
+                                       cmocka_unit_test(test_whole),
+                                       cmocka_unit_test(test_lines),
+                                       cmocka_unit_test(test_one_help_is_enough),
+                                       cmocka_unit_test(test_the_dim_that_is_spelt)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

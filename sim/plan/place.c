@@ -4,6 +4,7 @@
 #include "plan/read.h"
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { MOST_NAMES = MESH_MAX_AXES + 32 /* axes and groups that a mesh can have */ };
 
@@ -207,8 +208,32 @@ static const char *placed_by_axis(PlanReader *r, const char *key, const Yaml *y)
                             ? plan_place_meant(r->a, v->s)
                             : NULL,
                *style = meant ? style_instead(r->p, meant) : NULL;
-    return style ? arena_printf(r->a, "write `%s: {style: %s, axis: %s}`", key, style, one->key)
+    return style ? arena_printf(r->a, "write `%s: {style: %s, axis: %s}`%s", key, style, one->key,
+                                style_of_embedding(r->a, style))
                  : NULL;
+}
+/* The same of a list, [shard(1)] or, as PyTorch has it, a placement for each axis of the mesh. */
+static const char *placed_in_list(PlanReader *r, const char *key, const Yaml *y) {
+    const char *name = NULL;
+    const bool by_axis = r->axes_known && y->n > 1 && y->n == r->p->n_axes;
+    int cut = 0, at = -1;
+    Str all = str_new(r->a);
+    for (int i = 0; i < y->n; i++) {
+        const bool word = y->item[i]->kind == YAML_SCALAR && !yaml_is_null(y->item[i]);
+        const char *place = word ? plan_place_meant(r->a, y->item[i]->s) : NULL,
+                   *own = word ? style_instead(r->p, y->item[i]->s) : NULL;
+        if (place && !strncmp(place, "shard(", 6)) {
+            if (by_axis) str_addf(&all, "%s%s: %s", cut ? ", " : "", r->p->axes[i].name, place);
+            cut++;
+        }
+        if (own && (!name || !strcmp(name, "replicate"))) name = own, at = i;
+    }
+    if (by_axis && cut > 1) return arena_printf(r->a, "write `%s: {weight: {%s}}`", key, all.s);
+    const char *axis = by_axis && cut ? r->p->axes[at].name : NULL;
+    if (!name) name = "colwise";
+    return arena_printf(r->a, "write `%s: %s%s%s%s%s`%s; `list styles` has all of them", key,
+                        axis ? "{style: " : "", name, axis ? ", axis: " : "", axis ? axis : "",
+                        axis ? "}" : "", cut ? style_of_embedding(r->a, name) : "");
 }
 void read_style(PlanReader *r, const char *key, Yaml *y, Style *out) {
     memset(out, 0, sizeof *out);
@@ -224,18 +249,12 @@ void read_style(PlanReader *r, const char *key, Yaml *y, Style *out) {
     }
     YamlPair pair = {.key = "style", .loc = y->loc, .value = y};
     if (y->kind == YAML_SCALAR && !yaml_is_null(y)) read_style_name(r, NULL, out, &pair);
-    else {
-        const char *name = NULL; /* of placements for several axes the first that cuts */
-        for (int i = 0; y->kind == YAML_LIST && i < y->n; i++) {
-            const char *own = y->item[i]->kind == YAML_SCALAR && !yaml_is_null(y->item[i])
-                                  ? style_instead(r->p, y->item[i]->s)
-                                  : NULL;
-            if (own && (!name || !strcmp(name, "replicate"))) name = own;
-        }
-        read_wrong_type(r, key, y, "a style or a mapping with `style:`",
-                        arena_printf(r->a, "write `%s: %s`; `list styles` has all of them", key,
-                                     name ? name : "colwise"));
-    }
+    else
+        read_wrong_type(
+            r, key, y, "a style or a mapping with `style:`",
+            y->kind == YAML_LIST
+                ? placed_in_list(r, key, y)
+                : arena_printf(r->a, "write `%s: colwise`; `list styles` has all of them", key));
 }
 
 /* ---- `styles`, `plan`, `recipe` ---- */

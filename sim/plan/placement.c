@@ -66,16 +66,24 @@ static bool place_arg(const PlaceRow *row, const char *arg, RawPlace *out) {
     }
     return false;
 }
-/* The placement of that row as it is written here, with the dim that another spelling says: "1" in
- * brackets, "dim=1", or a number at the end of `word`. */
+/* "1" of " 1 " and of "dim = 1": the dim that is said in brackets. */
+static const char *dim_said(Arena *a, const char *arg) {
+    arg += strspn(arg, " ");
+    if (!strncmp(arg, "dim", 3) && arg[3 + strspn(arg + 3, " ")] == '=')
+        arg = strchr(arg, '=') + 1, arg += strspn(arg, " ");
+    size_t n = strlen(arg);
+    while (n && arg[n - 1] == ' ') n--;
+    return arena_strndup(a, arg, n);
+}
+/* The placement of that row as it is written here, with the dim that another spelling says: in
+ * brackets, or a number at the end of `word`. NULL: it says none that can be one. */
 static const char *place_written(Arena *a, const PlaceRow *row, const char *word, const char *arg) {
     RawPlace any;
     const char *end = word + strlen(word);
     if (!row->dim) return row->word;
-    if (arg && !strncmp(arg, "dim=", 4)) arg += 4;
     while (!arg && end > word && strchr("-0123456789", end[-1])) end--;
-    if (!arg) arg = end;
-    return arena_printf(a, "%s(%s)", row->word, place_arg(row, arg, &any) ? arg : "0");
+    const char *said = dim_said(a, arg ? arg : end);
+    return place_arg(row, said, &any) ? arena_printf(a, "%s(%s)", row->word, said) : NULL;
 }
 /* "Shard" and "S" of PyTorch, "shard" of "shard1": the row of that word; NULL: no word like it. */
 static const PlaceRow *place_spelt(const char *word) {
@@ -94,6 +102,10 @@ const char *plan_place_meant(Arena *a, const char *text) {
     const char *arg = open && close ? arena_strndup(a, open + 1, (size_t)(close - open - 1)) : NULL;
     return row ? place_written(a, row, word, arg) : NULL;
 }
+static const char *dim_wanted(const PlaceRow *row) {
+    return row->letter ? "write shard(0), shard(-1), or shard(f) with the letter of an atomic dim"
+                       : "write contiguous(0) or contiguous(-1)";
+}
 static const char *place_hint(Arena *a, const char *text, const char *word, const char *arg) {
     const char *bare = read_bare_key(a, word), *meant = plan_place_meant(a, text);
     if (*word && !word[strspn(word, "-0123456789")]) return arena_printf(a, "shard(%s)", word);
@@ -102,9 +114,14 @@ static const char *place_hint(Arena *a, const char *text, const char *word, cons
                             *bare == 'r' ? "shard(1)" : "replicate");
     const char *names[N_PLACES + 1] = {NULL};
     for (int i = 0; i < N_PLACES; i++) names[i] = places[i].word;
-    const char *near = meant ? NULL : diag_nearest(word, names);
-    for (int i = 0; near && i < N_PLACES; i++)
-        if (!strcmp(places[i].word, near)) meant = place_written(a, &places[i], word, arg);
+    const PlaceRow *row = meant ? NULL : place_spelt(word);
+    const char *near = meant ? NULL : row ? row->word : diag_nearest(word, names);
+    for (int i = 0; near && i < N_PLACES; i++) {
+        if (strcmp(places[i].word, near)) continue;
+        meant = place_written(a, &places[i], word, arg);
+        if (!meant && !arg) meant = arena_printf(a, "%s(0)", near);
+        if (!meant) meant = dim_wanted(&places[i]);
+    }
     return meant ? meant : all_places;
 }
 
@@ -126,14 +143,11 @@ bool plan_parse_place(Arena *arena, Diags *d, const char *text, Loc loc, RawPlac
         if (row->dim && arg && place_arg(row, arg, out)) return true;
         if (!row->dim)
             diag_error(d, "E0206", loc, row->word, "'%s' takes nothing in brackets", row->word);
-        else
-            diag_error(
-                d, "E0206", loc,
-                arg && !strncmp(arg, "dim=", 4) ? plan_place_meant(arena, text)
-                : row->letter
-                    ? "write shard(0), shard(-1), or shard(f) with the letter of an atomic dim"
-                    : "write contiguous(0) or contiguous(-1)",
-                "'%s' needs a dim: %s", row->word, text);
+        else {
+            const char *meant = plan_place_meant(arena, text);
+            diag_error(d, "E0206", loc, meant ? meant : dim_wanted(row), "'%s' needs a dim: %s",
+                       row->word, text);
+        }
         return false;
     }
     diag_error(d, "E0206", loc, place_hint(arena, text, word, arg), "unknown placement '%s'", text);

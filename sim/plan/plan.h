@@ -470,6 +470,9 @@ const char *style_nearest(const Plan *p, const char *name);
 /* The style that does what is written in its place: "rowwise" of "Shard(1)", "replicate" of
  * "Replicate()"; NULL: nothing known. */
 const char *style_instead(const Plan *p, const char *name);
+/* " (of an embedding `rowwise`)" of "colwise": there the other style cuts that dim of the weight;
+ * "" of a style that cuts none. */
+const char *style_of_embedding(Arena *a, const char *style);
 
 /* ---- what a plan can say (keys.c, place.c) ---- */
 typedef struct {

@@ -386,6 +386,12 @@ const char *style_instead(const Plan *p, const char *name) {
     const char *lies = placed_style(p->arena, name);
     return lies ? lies : style_nearest(p, name);
 }
+const char *style_of_embedding(Arena *a, const char *style) {
+    const char *other = !strcmp(style, "colwise")   ? "rowwise"
+                        : !strcmp(style, "rowwise") ? "colwise"
+                                                    : NULL;
+    return other ? arena_printf(a, " (of an embedding `%s`)", other) : "";
+}
 /* What is no style, but says what one does: a placement of a weight, another framework's word for
  * one; where no name is near, the beginning of one. NULL: it is nothing known. */
 static const char *style_meant(Arena *a, const char *name, const char *near) {
@@ -401,7 +407,9 @@ static const char *style_meant(Arena *a, const char *name, const char *near) {
         {"jax.sharding.PartitionSpec(", NULL},
     };
     const char *lies = placed_style(a, name);
-    if (lies) return arena_printf(a, "a placement; the style whose weight lies so is `%s`", lies);
+    if (lies)
+        return arena_printf(a, "a placement; the style whose weight lies so is `%s`%s", lies,
+                            style_of_embedding(a, lies));
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         if (strncmp(name, row[i].begins, strlen(row[i].begins))) continue;
         if (!row[i].hint)

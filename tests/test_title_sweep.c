@@ -1231,6 +1231,7 @@ static const Phrase phrases[] = {
     {"roofline", "# collectives? with more than 1000 times", nothing_more},
     {"roofline", "ridge at ([0-9.]+( [kMG])?) FLOP per byte", roof_ridge},
     {"roofline", "Marks without room for a name: [^.]*", nothing_more},
+    {"roofline", "Marks with a number(, some for a few side by side)?: [^.]*", nothing_more},
     {"roofline", "all # ranks alike", all_ranks},
     {"roofline", "ranks? &", nothing_more},
     {"mesh", "· # more", more_classes},

@@ -225,12 +225,12 @@ static const char plain_words[] =
     "beginning behind between both came can cell cells classes closed columns come comes "
     "communicates compared count counted decides diagram differ does done down drawn "
     "each end "
-    "ends even every executed faces fill filled first flight for gets goes has hatched have "
-    "hold holds identical inside its keep largest last lasts later less lie likely line "
-    "lines list long many marks may meant more most moves needs not nothing number numbered "
+    "ends even every executed faces few fill filled first flight for gets goes has hatched have "
+    "hold holds identical inside its keep largest last lasts later less lie likelihood likely line "
+    "lines list long many marks may meant moment more most moves needs not nothing number numbered "
     "numbers off once one ones only other outlast outlasts outline outlined over pairs "
-    "panel part per pieces place printed program ribbon right room rounded run same says "
-    "several source stand starts stay swap table taken than that the their them then there "
+    "panel part per pieces place printed program ribbon right room rounded run same says side "
+    "several some source stand starts stay swap table taken than that the their them then there "
     "these they thick this those title together transposed travel two under unless use "
     "waits what when which whole wide with within without ";
 /* Is it a word, and not part of a name, a number or a formula? Small, but for a name of letters. */

@@ -1,15 +1,18 @@
 /* Drawing a roofline. See roof_plot.h. A name stands where it touches no other name, no mark and no
  * line; further away it is led to its mark. Marks at one place have one name. Where some find no
  * room they come first in another round; the names of roofs come before those of marks or behind
- * them. What leaves least without a name is drawn. */
+ * them. What leaves least without a name is drawn; what is left has a number. */
 #include "render/roofline/roof_plot.h"
 #include "base/text.h"
 #include <math.h>
 #include <string.h>
 
-enum { LEFT = 64, BOTTOM = 42, HEAD = 24, SMALLEST = 4, LARGEST = 11, CLOSE = 5 };
+enum { LEFT = 64, BOTTOM = 42, HEAD = 24, SMALLEST = 4, LARGEST = 11 };
+enum { CLOSE = 5, TOUCH = 9, NEXT = 13, NEAR_BY = 18 };
+/* marks at one place; that touch; that nearly do; that one mark would stand between */
 enum { NAMES_ABOVE = 76, ROOFS_ABOVE = 30 }; /* the flat roof: names of marks at it; of roofs */
-enum { MOST_LINES = 512, MOST_NAMES = 3, DECADES = 16, ROUNDS = 12 };
+enum { MOST_LINES = 512, MOST_NAMES = 3, DECADES = 16 };
+enum { ROUNDS = 8, STARTS = 3, FROM_LEFT = 2, ATTEMPTS = 10 };
 static const double DISTANCE[] = {0, 12, 26, 42, 60, 80, 100, 125, 150, 180, 215, 250};
 enum {
     WAYS = 32,
@@ -26,6 +29,7 @@ typedef struct {
     const char *text; /* NULL: it has no room */
     Box box;
     bool led;
+    int number; /* 0, or the number that it has instead */
     Line leader;
 } Name;
 /* What a mark may be called: by more or fewer of the names at its place. */
@@ -46,15 +50,16 @@ typedef struct {
     int n_words;
     Word word[MOST_WORDS];
     Name *name;   /* of each mark */
-    double lacks; /* of all time, what the marks without a name stand for, and more for roofs */
+    double close; /* as far apart these have one */
+    double lacks; /* what the marks without a name count, and more for roofs */
 } Names;
 typedef struct {
     const RoofPlot *p;
     Scene *s;
     Arena *a;
     Axis x, y;
-    Area box; /* inside the axes */
-    double size;
+    Area box;           /* inside the axes */
+    double size, close; /* of the text; as far apart marks are at one place */
     int n_lines, n_roofs, n_boxes, n_marks, n_words; /* leaders are lines behind the roofs */
     int stay_boxes, stay_lines;                      /* of them those that stay in all rounds */
     Word word[MOST_WORDS];
@@ -64,6 +69,7 @@ typedef struct {
     Pt *at;    /* where it stands */
     Name *name;
     Label *label;
+    bool *by_number; /* of each mark: it has a number, before others have names */
     Pt way[WAYS];
     unsigned *legend;
 } RoofPen;
@@ -145,20 +151,22 @@ static Box mark_box(const RoofMark *m, Pt at) {
     const double r = radius(m) + 1, w = m->hexagon ? 1.5 * r : r;
     return (Box){at.x - w, at.y - r, at.x + w, at.y + r};
 }
-static bool one_place(const RoofPen *q, int i, int k) {
-    const double dx = q->at[i].x - q->at[k].x, dy = q->at[i].y - q->at[k].y;
-    return dx * dx + dy * dy <= CLOSE * CLOSE;
+static bool are_within(const RoofPen *q, int i, int k, double far) {
+    return hypot(q->at[i].x - q->at[k].x, q->at[i].y - q->at[k].y) <= far;
 }
+/* Have they one name? */
+static bool one_place(const RoofPen *q, int i, int k) { return are_within(q, i, k, q->close); }
 static bool crosses(Line l, Box b) { return box_crossed(l.a, l.b, b); }
-static Box with_air(Box b) {
-    enum { AIR = 3 };
-    return (Box){b.x0 - AIR, b.y0 - AIR, b.x1 + AIR, b.y1 + AIR};
+enum { AIR = 3, WORD_AIR = 8 }; /* round a text; between two on one line: else they read as one */
+static Box with_air(Box b) { return (Box){b.x0 - AIR, b.y0 - AIR, b.x1 + AIR, b.y1 + AIR}; }
+static Box with_word_air(Box b) {
+    return (Box){b.x0 - WORD_AIR, b.y0 - AIR, b.x1 + WORD_AIR, b.y1 + AIR};
 }
 /* Is it clear of texts and lines from these on? */
 static bool is_clear(const RoofPen *q, Box b, int boxes, int lines) {
-    const Box wide = with_air(b);
+    const Box wide = with_air(b), words = with_word_air(b);
     for (int i = boxes; i < q->n_boxes; i++)
-        if (box_overlap(wide, q->text[i], 0)) return false;
+        if (box_overlap(words, q->text[i], 0)) return false;
     for (int i = lines; i < q->n_lines; i++)
         if (crosses(q->line[i], wide)) return false;
     return true;
@@ -170,7 +178,7 @@ static bool is_free(const RoofPen *q, Box b, int own) {
         return false;
     for (int i = 0; i < q->n_marks; i++)
         if (box_overlap(wide, q->mark[i], 0) &&
-            (own < 0 || !one_place(q, i, own) || box_overlap(b, q->mark[i], 0)))
+            (own < 0 || !are_within(q, i, own, CLOSE) || box_overlap(b, q->mark[i], 0)))
             return false;
     return is_clear(q, b, 0, 0);
 }
@@ -193,15 +201,24 @@ static bool hugs(Line l, Line roof) {
     return along(l, roof) && fabs(side(roof, l.b)) < FAR * len &&
            l.b.x > fmin(roof.a.x, roof.b.x) && l.b.x < fmax(roof.a.x, roof.b.x);
 }
-static bool leads_free(const RoofPen *q, Line l, int own, bool over) {
-    for (int i = 0; i < q->n_lines; i++) /* another leader never */
-        if (((!over || i >= q->n_roofs || along(l, q->line[i])) && meet(q->line[i], l)) ||
-            (i < q->n_roofs && hugs(l, q->line[i])))
-            return false;
+/* What a leader crosses of roofs and of the thin lines of ridges; -1: it runs along one. */
+enum { OVER_RIDGE = 1, OVER_ROOF = 2 };
+static int roofs_over(const RoofPen *q, Line l) {
+    int n = 0;
+    for (int i = 0; i < q->n_roofs; i++) {
+        const bool met = meet(q->line[i], l);
+        if ((met && along(l, q->line[i])) || hugs(l, q->line[i])) return -1;
+        n += met ? (i < q->n_roofs - q->p->n_slopes ? OVER_ROOF : OVER_RIDGE) : 0;
+    }
+    return n;
+}
+static bool leads_free(const RoofPen *q, Line l, int own) {
+    for (int i = q->n_roofs; i < q->n_lines; i++) /* another leader never */
+        if (meet(q->line[i], l)) return false;
     for (int i = 0; i < q->n_boxes; i++)
         if (crosses(l, q->text[i])) return false;
     for (int i = 0; i < q->n_marks; i++)
-        if (!one_place(q, i, own) && crosses(l, q->mark[i])) return false;
+        if (!are_within(q, i, own, CLOSE) && crosses(l, q->mark[i])) return false;
     return true;
 }
 static void add_line(RoofPen *q, Pt a, Pt b) {
@@ -410,13 +427,15 @@ static Line leader_to(const RoofPen *q, int i, Pt way, double far) {
     return (Line){{o.x + way.x * (rx + 1), o.y + way.y * (r + 1)},
                   {o.x + way.x * (rx + 2 + far), o.y + way.y * (r + 1 + far)}};
 }
-/* `over`: may its leader cross lines? */
-static bool try_name(RoofPen *q, int i, int name, int f, int k, bool over) {
+/* `most`: what its leader may cross. */
+static bool try_name(RoofPen *q, int i, int name, int f, int k, int most) {
     const Label *label = &q->label[i];
     const Box b = name_box(q, i, label->w[name], q->way[k], DISTANCE[f]);
     const Line l = leader_to(q, i, q->way[k], DISTANCE[f]);
-    if (!is_free(q, b, i) || (DISTANCE[f] > 0 && !leads_free(q, l, i, over))) return false;
-    q->name[i] = (Name){label->text[name], b, DISTANCE[f] > 0, l};
+    const bool led = DISTANCE[f] > 0;
+    const int over = led ? roofs_over(q, l) : 0;
+    if (over < 0 || over > most || !is_free(q, b, i) || (led && !leads_free(q, l, i))) return false;
+    q->name[i] = (Name){label->text[name], b, led, 0, l};
     return true;
 }
 static void take_place(RoofPen *q, const Name *n) {
@@ -433,11 +452,11 @@ static Pt direction(int k) {
 }
 /* What mark i may be called, and where it cannot be whatever the other marks do. A box that is not
  * free is no freer when it is wider. */
-static void make_label(RoofPen *q, int i) {
+static void make_label(RoofPen *q, int i, bool number) {
     Label *label = &q->label[i];
     label->shortest = INFINITY;
     for (int n = 0; n < MOST_NAMES; n++) {
-        label->text[n] = names_at(q, i, MOST_NAMES - n);
+        label->text[n] = number ? "00" : names_at(q, i, MOST_NAMES - n);
         label->w[n] = scene_width(q->s, q->size, REGULAR, label->text[n]);
         label->shortest = fmin(label->shortest, label->w[n]);
     }
@@ -465,52 +484,80 @@ static bool has_room(Round *r, int f, int k) {
     return *room == HAS_ROOM;
 }
 /* Tries all directions at the distances [from, to), first with all names of the place. */
-static bool try_round(Round *r, int from, int to, bool over) {
+static bool try_round(Round *r, int from, int to, int most) {
     for (int name = 0; name < MOST_NAMES; name++)
         for (int f = from; f < to && f < FARS; f++)
             for (int k = 0; k < WAYS; k++)
-                if (has_room(r, f, k) && try_name(r->q, r->i, name, f, k, over)) return true;
+                if (has_room(r, f, k) && try_name(r->q, r->i, name, f, k, most)) return true;
     return false;
 }
-/* Where there is no room a mark has its tooltip alone. */
+/* A leader over two roofs is hard to follow. */
 static bool place_name(RoofPen *q, int i) {
     enum { NEAR = 5, ALL = 16 };
     Round r = {.q = q, .i = i};
     q->name[i] = (Name){0};
-    if (!try_round(&r, 0, NEAR, false) && !try_round(&r, NEAR, ALL, false) &&
-        !try_round(&r, 1, ALL, true))
+    if (!try_round(&r, 0, NEAR, 0) && !try_round(&r, NEAR, ALL, 0) &&
+        !try_round(&r, 1, ALL, OVER_ROOF + OVER_RIDGE))
         return false;
     take_place(q, &q->name[i]);
     return true;
 }
 /* What a mark without a name counts: what it stands for, and that it is one. */
 static double weight(const RoofPen *q, int i) { return 0.03 + q->p->mark[i].share; }
-/* Names in the order; those without room come to its front. Returns what those count. */
+/* Names in the order. To its front come numbers without room, then the other numbers, then names
+ * without. Returns what those without count. */
 static double place_all(RoofPen *q, int *order, int n) {
-    int *next = ARENA_ARRAY(q->a, int, n + 1), k = 0;
-    bool *has = ARENA_ARRAY(q->a, bool, n + 1);
+    enum { CLASSES = 4 };
+    int *next = ARENA_ARRAY(q->a, int, n + 1), *class = ARENA_ARRAY(q->a, int, n + 1), k = 0;
     double lacks = 0;
     for (int i = 0; i < n; i++) {
-        has[i] = place_name(q, order[i]);
-        if (!has[i]) lacks += weight(q, order[i]);
+        const bool placed = place_name(q, order[i]);
+        class[i] = (q->by_number[order[i]] ? 0 : 2) + placed;
+        if (!placed) lacks += weight(q, order[i]);
     }
-    for (int pass = 0; pass < 2; pass++)
+    for (int c = 0; c < CLASSES; c++)
         for (int i = 0; i < n; i++)
-            if (has[i] == (pass == 1)) next[k++] = order[i];
+            if (class[i] == c) next[k++] = order[i];
     memcpy(order, next, (size_t)n * sizeof *order);
     return lacks;
 }
-/* The round that names most. Returns what the others count. */
-static double place_names(RoofPen *q) {
+/* Orders to begin with: large ones first, then from the right, the left: what
+ * stands at the outside of a crowd leaves room to those behind it. */
+static double rank_in(const RoofPen *q, int start, int i) {
+    const Pt at = q->at[i];
+    const double by[STARTS] = {0, -at.x, at.x};
+    return q->by_number[i] ? -INFINITY : by[start];
+}
+static void start_order(const RoofPen *q, int start, const int *first, int *order, int n) {
+    for (int i = 0; i < n; i++) {
+        int k = i;
+        for (; k > 0 && rank_in(q, start, order[k - 1]) > rank_in(q, start, first[i]); k--)
+            order[k] = order[k - 1];
+        order[k] = first[i];
+    }
+}
+/* "00" at one of the marks of a place, where it has room. */
+static Name number_at(RoofPen *q, int i) {
+    for (int k = i; k < q->p->n; k++) {
+        if (k > i && !one_place(q, i, k)) continue;
+        make_label(q, k, true);
+        if (!place_name(q, k)) continue;
+        const Name at = q->name[k];
+        if (k > i) q->name[k] = (Name){0};
+        return at;
+    }
+    return (Name){0};
+}
+/* The round that names most, of marks in the orders of which `first` is one; those without room for
+ * a name stand with "00". Returns what they count. */
+static double place_most(RoofPen *q, const int *first, int n, Name *best) {
     const int all = q->p->n;
-    q->stay_boxes = q->n_boxes, q->stay_lines = q->n_lines;
-    int *order = ARENA_ARRAY(q->a, int, all + 1), n = 0;
+    int *order = ARENA_ARRAY(q->a, int, all + 1);
     double least = INFINITY;
-    Name *best = ARENA_ARRAY(q->a, Name, all + 1);
-    q->label = ARENA_ARRAY(q->a, Label, all + 1);
-    for (int i = 0; i < all; i++)
-        if (!is_named(q, i)) make_label(q, order[n++] = i);
-    for (int round = 0; round < ROUNDS && least > 0; round++) {
+    q->n_boxes = q->stay_boxes, q->n_lines = q->stay_lines;
+    for (int k = 0; k < n; k++) make_label(q, first[k], q->by_number[first[k]]);
+    for (int round = 0; round < STARTS * ROUNDS && least > 0; round++) {
+        if (round % ROUNDS == 0) start_order(q, round / ROUNDS, first, order, n);
         q->n_boxes = q->stay_boxes, q->n_lines = q->stay_lines;
         const double lacks = place_all(q, order, n);
         if (lacks >= least) continue;
@@ -518,9 +565,80 @@ static double place_names(RoofPen *q) {
         memcpy(best, q->name, (size_t)all * sizeof *best);
     }
     q->n_boxes = q->stay_boxes, q->n_lines = q->stay_lines;
-    q->name = best;
+    memcpy(q->name, best, (size_t)all * sizeof *best);
     for (int i = 0; i < all; i++)
         if (best[i].text) take_place(q, &best[i]);
+    for (int k = 0; k < n; k++) {
+        const int i = first[k];
+        if (!best[i].text) best[i] = number_at(q, i);
+    }
+    return least;
+}
+/* Numbers from left to right, each as near to its mark as it was led there. */
+static void number_names(RoofPen *q, const int *first, int n) {
+    int number = q->p->first;
+    int *order = ARENA_ARRAY(q->a, int, n + 1);
+    memset(q->by_number, 0, (size_t)q->p->n * sizeof *q->by_number);
+    start_order(q, FROM_LEFT, first, order, n);
+    for (int k = 0; k < n; k++) {
+        const int i = order[k];
+        Name *x = &q->name[i];
+        if (!x->text || !text_same(x->text, "00")) continue;
+        x->number = number++;
+        x->text = arena_printf(q->a, "%d", x->number);
+        const double spare = x->box.x1 - x->box.x0 - scene_width(q->s, q->size, REGULAR, x->text);
+        const bool left = x->box.x1<q->at[i].x, right = x->box.x0> q->at[i].x;
+        x->box.x0 += left ? spare : right ? 0 : spare / 2;
+        x->box.x1 -= right ? spare : left ? 0 : spare / 2;
+    }
+}
+/* Are marks that are seen apart at its place? Its number says them all. */
+static bool is_spread(const RoofPen *q, int i) {
+    for (int k = i + 1; k < q->p->n; k++)
+        if (one_place(q, i, k) && !are_within(q, i, k, CLOSE)) return true;
+    return false;
+}
+/* Places that have one name; those marks that are not at an earlier one. Returns how many. */
+static int find_places(const RoofPen *q, int *first) {
+    int n = 0;
+    for (int i = 0; i < q->p->n; i++)
+        if (!is_named(q, i)) first[n++] = i;
+    return n;
+}
+/* What has not even room for a number gets it before others have names, and then marks that touch
+ * have one name, as long as more have one or the other. Returns what marks without a name count. */
+static double place_names(RoofPen *q) {
+    static const double close[ATTEMPTS] = {CLOSE, CLOSE, CLOSE, TOUCH,   TOUCH,
+                                           TOUCH, NEXT,  NEXT,  NEAR_BY, NEAR_BY};
+    const size_t all = (size_t)q->p->n;
+    q->stay_boxes = q->n_boxes, q->stay_lines = q->n_lines;
+    int *first = ARENA_ARRAY(q->a, int, all + 1), fewest = q->p->n + 1;
+    double least = INFINITY, best_close = CLOSE;
+    Name *best = ARENA_ARRAY(q->a, Name, all + 1), *name = ARENA_ARRAY(q->a, Name, all + 1);
+    q->label = ARENA_ARRAY(q->a, Label, all + 1);
+    q->by_number = ARENA_ARRAY(q->a, bool, all + 1);
+    for (int attempt = 0; attempt < ATTEMPTS && fewest > 0; attempt++) {
+        if (q->close != close[attempt]) memset(q->by_number, 0, all * sizeof *q->by_number);
+        q->close = close[attempt];
+        const int n = find_places(q, first);
+        for (int k = 0; k < n; k++) q->by_number[first[k]] |= is_spread(q, first[k]);
+        memset(q->name, 0, all * sizeof *q->name);
+        const double lacks = place_most(q, first, n, name);
+        int bare = 0;
+        for (int k = 0; k < n; k++) {
+            bare += !name[first[k]].text;
+            q->by_number[first[k]] |= !name[first[k]].text;
+        }
+        if (bare >= fewest) continue;
+        fewest = bare, least = lacks, best_close = q->close;
+        memcpy(best, name, all * sizeof *best);
+    }
+    q->n_boxes = q->stay_boxes, q->n_lines = q->stay_lines;
+    q->close = best_close;
+    memcpy(q->name, best, all * sizeof *best);
+    number_names(q, first, find_places(q, first));
+    for (int i = 0; i < q->p->n; i++)
+        if (q->name[i].text) take_place(q, &q->name[i]);
     return least;
 }
 /* Names of roofs and of marks, of these or of those first. */
@@ -533,17 +651,19 @@ static Names name_all(RoofPen q, bool roofs) {
     if (!under && !roofs) under = name_under(&q, false);
     if (!under) under = name_under(&q, true);
     lacks += without + !under;
-    Names all = {.n_words = q.n_words, .name = q.name, .lacks = lacks};
+    Names all = {.n_words = q.n_words, .name = q.name, .close = q.close, .lacks = lacks};
     memcpy(all.word, q.word, sizeof all.word);
     return all;
 }
-/* Those that found no room, each once: "add, RoPE"; "": all have their name. */
-static const char *without_room(const RoofPen *q, const Name *name) {
+/* The names of those with that number, each once: "add, RoPE"; of 0: of those without any, or "".
+ */
+static const char *names_of(const RoofPen *q, const Name *name, int number) {
     Str s = str_new(q->a);
     const char **seen = ARENA_ARRAY(q->a, const char *, q->p->n + 1);
     int n = 0;
-    for (int i = 0; i < q->p->n; i++)
-        for (int k = i; k < q->p->n && !name[i].text && !is_named(q, i); k++) {
+    for (int i = 0; i < q->p->n; i++) {
+        if (is_named(q, i) || name[i].number != number || (!number && name[i].text)) continue;
+        for (int k = i; k < q->p->n; k++) {
             const char *label = q->p->mark[k].label;
             bool known = k > i && !one_place(q, i, k);
             for (int j = 0; j < n; j++) known |= text_same(seen[j], label);
@@ -551,6 +671,17 @@ static const char *without_room(const RoofPen *q, const Name *name) {
             seen[n++] = label;
             str_addf(&s, "%s%s", s.n ? ", " : "", label);
         }
+    }
+    return s.n ? s.s : "";
+}
+/* "1 RMSNorm′; 2 add, RoPE": what has a number; *last gets the highest. */
+static const char *numbered(const RoofPen *q, const Name *name, int *last) {
+    Str s = str_new(q->a);
+    *last = q->p->first - 1;
+    for (int i = 0; i < q->p->n; i++)
+        if (name[i].number > *last) *last = name[i].number;
+    for (int k = q->p->first; k <= *last; k++)
+        str_addf(&s, "%s%d %s", s.n ? "; " : "", k, names_of(q, name, k));
     return s.n ? s.s : "";
 }
 static RoofSays draw_names(RoofPen *q) {
@@ -575,7 +706,10 @@ static RoofSays draw_names(RoofPen *q) {
             draw_text(q, all.name[i].box, (TextLook){ALIGN_LEFT, q->size, REGULAR, ROLE_INK},
                       all.name[i].text);
     scene_end(q->s);
-    RoofSays says = {without_room(q, all.name), false};
+    q->close = all.close;
+    RoofSays says = {.without = names_of(q, all.name, 0)};
+    says.numbered = numbered(q, all.name, &says.last);
+    for (int i = 0; i < q->p->n; i++) says.shared |= all.name[i].number && is_spread(q, i);
     for (int i = 0; i < q->p->n; i++)
         says.more |= all.name[i].text && strstr(all.name[i].text, " +");
     return says;

@@ -28,18 +28,20 @@ typedef struct {
     Area at; /* with the words at its axes */
     const char *id, *head, *x_name;
     RoofName peak_name, under_name;
-    double peak;  /* the flat roof */
-    double under; /* a line at this share of the roof, with its name; 0: none */
-    int n_slopes, n;
+    double peak;            /* the flat roof */
+    double under;           /* a line at this share of the roof, with its name; 0: none */
+    int n_slopes, n, first; /* the first number of a mark without room for its name */
     RoofSlope slope[ROOF_SLOPES];
     RoofMark *mark; /* large ones first */
     const WrongList *wrong;
 } RoofPlot;
-/* What the words under the page have to say: names of the marks that have no room for them, "add,
- * RoPE" or ""; does a name end with how many more there are at its place? */
+/* What the words under the page have to say: names of the marks that have a number instead, "1 add;
+ * 2 RoPE", and of those that have no room for that, "add, RoPE", or ""; does a name end with how
+ * many more there are at its place; have neighbours one number? The last number. */
 typedef struct {
-    const char *without;
-    bool more;
+    const char *numbered, *without;
+    bool more, shared;
+    int last;
 } RoofSays;
 /* Draws it. *legend gets what the legend of the page has to explain of a wrong step. */
 RoofSays roof_plot(const RoofPlot *p, unsigned *legend);

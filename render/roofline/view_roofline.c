@@ -49,11 +49,15 @@ static const char *coll_tip(const RoofPage *p, const RoofColl *k) {
 }
 
 /* ---- the panels ---- */
+static const char *joined(Arena *a, const char *x, const char *between, const char *y) {
+    return x ? arena_printf(a, "%s%s%s", x, *x && *y ? between : "", y) : y;
+}
 static void keep(RoofPage *p, RoofSays one) {
-    const char *before = p->says.without ? p->says.without : "";
-    p->says.without = arena_printf(p->c->arena, "%s%s%s", before,
-                                   *before && *one.without ? ", " : "", one.without);
-    p->says.more |= one.more;
+    Arena *a = p->c->arena;
+    p->says.numbered = joined(a, p->says.numbered, "; ", one.numbered);
+    p->says.without = joined(a, p->says.without, ", ", one.without);
+    p->says.more |= one.more, p->says.shared |= one.shared;
+    p->says.last = one.last;
 }
 static RoofMark kernel_mark(RoofPage *p, const RoofKernel *k, int i) {
     const TimeEvent *x = k->x;
@@ -87,7 +91,8 @@ static void draw_kernels(RoofPage *p, Area at) {
     const Roofline *r = &p->r;
     const Trace *t = r->t;
     Arena *a = p->c->arena;
-    RoofPlot plot = {.c = p->c, .s = p->s, .at = at, .id = "kernels", .wrong = p->wrong};
+    RoofPlot plot = {
+        .c = p->c, .s = p->s, .at = at, .id = "kernels", .wrong = p->wrong, .first = 1};
     plot.peak = t->flop_rate;
     plot.mark = ARENA_ARRAY(a, RoofMark, r->n_kernels + 1);
     for (int i = 0; i < r->n_kernels; i++)
@@ -146,6 +151,7 @@ static void draw_colls(RoofPage *p, Area at) {
     const Roofline *r = &p->r;
     Arena *a = p->c->arena;
     RoofPlot plot = {.c = p->c, .s = p->s, .at = at, .id = "collectives", .wrong = p->wrong};
+    plot.first = p->says.last + 1;
     plot.peak = r->t->flop_rate;
     plot.mark = ARENA_ARRAY(a, RoofMark, r->n_colls + 1);
     for (int i = 0; i < r->n_colls; i++)
@@ -257,6 +263,9 @@ static const char *foot(const RoofPage *p) {
         str_addf(&s, "%s %d collective%s with more than %g times the ridge's FLOP per byte sent.",
                  bare ? " and" : " In no panel:", far, far == 1 ? "" : "s", ROOF_MOST);
     if (p->says.more) str_add(&s, " + and a number: so many more at that place.");
+    if (p->says.numbered && *p->says.numbered)
+        str_addf(&s, " Marks with a number%s: %s.",
+                 p->says.shared ? ", some for a few side by side" : "", p->says.numbered);
     if (p->says.without && *p->says.without)
         str_addf(&s, " Marks without room for a name: %s.", p->says.without);
     return s.s;

@@ -340,6 +340,56 @@ static void pages_are_clean(void **state) {
     assert_int_equal(found, 0);
 }
 
+/* How high the boxes of a bar reach, of that group. */
+static double bar_height(const Scene *s, const char *id) {
+    double top = INFINITY, foot = -INFINITY;
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *m = &s->marks[i];
+        if (m->kind != MARK_RECT || m->group < 0 || strcmp(s->groups[m->group].id, id)) continue;
+        if (m->fill == ROLE_PAPER) continue; /* under words */
+        top = fmin(top, m->y), foot = fmax(foot, m->y + m->h);
+    }
+    return foot - top;
+}
+/* The plan's own bar is seen, and what it is made of: where others are far larger it has a scale of
+ * its own, and the page says so; else it has that of the others. */
+static void own_bar_is_seen(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan;
+        bool apart;
+    } row[] = {{"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", true},
+               {"plans/30-mixtral-8x7b-ep-dp-cp.yaml", true},
+               {"plans/shape-only/llama3.1-405b-8192.yaml", false}};
+    static const char *const sizes[] = {"wide", "column", "slide", "a4"};
+    for (int i = 0; i < 12; i++) {
+        Arena *a = arena_new();
+        Drawn p;
+        Sweep s;
+        Scene *page[VIEW_MAX_PAGES];
+        size_t n;
+        const char *path = row[i / 4].plan,
+                   *text = file_read(a, diags_new(a), path, 1 << 20, (Loc){0}, &n);
+        const bool apart = row[i / 4].apart;
+        drawn(&p, a, path, text);
+        assert_true(read_it(&s, &p));
+        int own = 0;
+        while (!s.at[own].own) own++;
+        p.o.preset = sizes[i % 4];
+        assert_int_equal(render_pages(p.l.trace, diags_new(a), &p.o, a, page), 1);
+        const char *last = arena_printf(a, "batch-%lld", (long long)s.at[s.n - 1].batch),
+                   *id = arena_printf(a, "batch-%lld", (long long)s.at[own].batch);
+        const double part = bar_height(page[0], id) / bar_height(page[0], last),
+                     share = (double)s.at[own].total / (double)s.at[s.n - 1].total;
+        if (apart ? part < 0.3 : fabs(part - share) > 0.03)
+            fail_msg("%s, %s: %g of the highest, holds %g", path, sizes[i % 4], part, share);
+        assert_int_equal(strstr(page[0]->desc, "The plan's bar has a scale of its own") != NULL,
+                         apart);
+        sweep_end(p.o.others);
+        arena_free(a);
+    }
+}
+
 /* ---- where there is nothing to try ---- */
 static void a_trace_has_no_others(void **state) {
     (void)state;
@@ -386,11 +436,11 @@ static void shrunk_widths_are_said(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batches_are_plans),    cmocka_unit_test(smallest_is_legal),
-        cmocka_unit_test(own_batch_is_there),   cmocka_unit_test(long_numbers_are_grouped),
-        cmocka_unit_test(batch_by_default),     cmocka_unit_test(ways_are_plans),
-        cmocka_unit_test(pages_are_clean),      cmocka_unit_test(shrunk_widths_are_said),
-        cmocka_unit_test(a_trace_has_no_others)};
+        cmocka_unit_test(batches_are_plans),      cmocka_unit_test(smallest_is_legal),
+        cmocka_unit_test(own_batch_is_there),     cmocka_unit_test(long_numbers_are_grouped),
+        cmocka_unit_test(batch_by_default),       cmocka_unit_test(ways_are_plans),
+        cmocka_unit_test(pages_are_clean),        cmocka_unit_test(own_bar_is_seen),
+        cmocka_unit_test(shrunk_widths_are_said), cmocka_unit_test(a_trace_has_no_others)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

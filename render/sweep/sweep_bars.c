@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum { LEFT = 52, HEAD = 26, OVER = 36, UNDER = 52, PITCH = 62, WIDEST = 72, TICKS = 6 };
+enum { OWN = 88, TIMES = 30 }; /* the plan's bar on its own scale: how wide; from what on */
 enum { THIN = 3, DIGIT = 8, BETWEEN = 20 }; /* of the numbers under bars */
 typedef struct {
     Scene *s;
@@ -14,6 +15,7 @@ typedef struct {
     Area plot; /* inside the axes */
     double per_byte, pitch, bar;
     int first; /* of the batches that are drawn; the plan's own is, if it comes before */
+    int apart; /* the one with a scale of its own, or -1 */
 } BarPen;
 
 /* The first batch that there is room for, besides the plan's own. */
@@ -32,6 +34,17 @@ int sweep_hidden(const Sweep *s, double w) {
         if (s->at[i].own) return n - 1;
     return n;
 }
+/* The plan's own batch, if it is far before those that are drawn and would be a line beside them.
+ */
+static int own_apart(const Sweep *s, double w) {
+    const int64_t most = s->at[s->n - 1].total;
+    for (int i = 0; i < first_drawn(s, w); i++)
+        if (s->at[i].own && s->at[i].total > 0 && sweep_fits(s, s->at[i].total) &&
+            most / TIMES > s->at[i].total)
+            return i;
+    return -1;
+}
+bool sweep_own_scale(const Sweep *s, double w) { return own_apart(s, w) >= 0; }
 static bool is_drawn(const BarPen *q, int i) { return i >= q->first || q->w->at[i].own; }
 
 double sweep_draw_key(Scene *s, const Sweep *w, Band at) {
@@ -151,13 +164,30 @@ static void draw_left_out(const BarPen *q, double x) {
     scene_text(q->s, x, foot + 17, (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND}, "…");
 }
 
+/* The plan's bar before the axis, which does not hold for it: half as high as the panel. */
+static void draw_apart(const BarPen *q, Area at) {
+    static const double dash[2] = {4, 3};
+    const SweepBatch *b = &q->w->at[q->apart];
+    const double foot = q->plot.y + q->plot.h, mid = at.x + OWN / 2.0 - 4, end = at.x + OWN;
+    BarPen own = *q;
+    own.per_byte = 0.5 * q->plot.h / (double)b->total;
+    own.bar = fmin(q->bar, OWN - 24);
+    scene_segment(q->s, (Pt){at.x, foot}, (Pt){end - 8, foot}, ROLE_GRID, 1)->ground = true;
+    draw_bar(&own, b, mid);
+    Mark *m = scene_segment(q->s, (Pt){end, q->plot.y}, (Pt){end, foot}, ROLE_FAINT, 1);
+    m->dash = dash, m->n_dash = 2;
+    scene_text(q->s, mid, foot + UNDER - 4, (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND},
+               "own scale");
+}
 void sweep_draw_batches(Scene *scene, const Sweep *w, Area at) {
     BarPen q = {.s = scene, .w = w, .a = scene->arena, .first = first_drawn(w, at.w)};
-    q.plot = (Area){at.x + LEFT, at.y + HEAD + OVER, at.w - LEFT, at.h - HEAD - OVER - UNDER};
+    q.apart = own_apart(w, at.w);
+    const double left = LEFT + (q.apart < 0 ? 0 : OWN);
+    q.plot = (Area){at.x + left, at.y + HEAD + OVER, at.w - left, at.h - HEAD - OVER - UNDER};
     int64_t most = w->capacity;
     int n = 0, k = 0;
     for (int i = 0; i < w->n; i++) {
-        if (!is_drawn(&q, i)) continue;
+        if (!is_drawn(&q, i) || i == q.apart) continue;
         most = w->at[i].total > most ? w->at[i].total : most;
         n++;
     }
@@ -168,12 +198,13 @@ void sweep_draw_batches(Scene *scene, const Sweep *w, Area at) {
                arena_printf(q.a, "Memory of the fullest rank by %s", sweep_what(w)));
     draw_axis(&q, most);
     draw_capacity(&q);
+    if (q.apart >= 0) draw_apart(&q, at);
     for (int i = 0; i < w->n; i++) {
-        if (!is_drawn(&q, i)) continue;
+        if (!is_drawn(&q, i) || i == q.apart) continue;
         const double x = q.plot.x + q.pitch * k++;
         const bool skips = i > 0 && w->at[i].batch / 2 > w->at[i - 1].batch;
         if (i > 0 && (skips || !is_drawn(&q, i - 1)))
-            draw_left_out(&q, k > 1 ? x : x + 9); /* not at the tick */
+            draw_left_out(&q, k > 1 ? x : x + (q.apart < 0 ? 9 : 3)); /* not at the tick */
         draw_bar(&q, &w->at[i], x + q.pitch / 2);
     }
 }

@@ -6,6 +6,8 @@
 
 /* How many of the smallest batches a panel so wide has no room for. */
 int sweep_hidden(const Sweep *s, double w);
+/* Has the plan's bar a scale of its own in a panel so wide? */
+bool sweep_own_scale(const Sweep *s, double w);
 /* The panel with its heading and its axes. */
 void sweep_draw_batches(Scene *scene, const Sweep *s, Area at);
 /* The key of the inks from x, y on, w wide; returns the y under it. */

@@ -17,6 +17,15 @@ typedef struct {
     PresetKind preset;
 } SweepPage;
 
+/* What a page with a panel so wide counts, and how it draws the plan's bar. */
+static const char *totals_of(const SweepPage *p, double w, int left) {
+    const char *totals = sweep_totals(p->w, sweep_hidden(p->w, w), left);
+    return arena_printf(p->c->arena, "%s%s", totals,
+                        sweep_own_scale(p->w, w)
+                            ? " The plan's bar has a scale of its own: beside the others it would "
+                              "be a line."
+                            : "");
+}
 /* Both panels beside each other, or on a narrow page one below the other. Returns the y under them;
  * *totals: what they count. */
 static double draw_panels(SweepPage *p, Band at, double h, const char **totals) {
@@ -24,11 +33,11 @@ static double draw_panels(SweepPage *p, Band at, double h, const char **totals) 
     const bool two = sweep_compares(w), below = p->preset == PRESET_COLUMN;
     const double each = two && !below ? (at.w - APART) / 2 : at.w, rows = sweep_rows_height(w);
     sweep_draw_batches(p->s, w, (Area){at.x, at.y, each, h});
-    *totals = sweep_totals(w, sweep_hidden(w, each), 0);
+    *totals = totals_of(p, each, 0);
     if (!two) return at.y + h;
     const Area ways = below ? (Area){at.x, at.y + h + 14, each, rows}
                             : (Area){at.x + each + APART, at.y, each, h};
-    *totals = sweep_totals(w, sweep_hidden(w, each), sweep_ways_left(w, ways.h));
+    *totals = totals_of(p, each, sweep_ways_left(w, ways.h));
     sweep_draw_ways(p->s, w, ways);
     return below ? ways.y + ways.h : at.y + h;
 }

@@ -57,7 +57,7 @@ try() {
     # shellcheck disable=SC2086
     if ! build "build/tests/$test" $extra; then
         verdict broken "it does not build: $log/build"
-    elif (cd "$tree" && timeout 300 "build/tests/$test" > "$log/$row" 2>&1); then
+    elif (cd "$tree" && timeout "$(cat "$log/$test.longest")" "build/tests/$test" > "$log/$row" 2>&1); then
         verdict SURVIVED
     elif grep -q "^\[  FAILED  \] $check\$" "$log/$row" || died_in "$check" "$log/$row"; then
         verdict caught
@@ -106,7 +106,9 @@ while IFS= read -r line; do
                 echo "$test does not build: $log/build"
                 exit 1
             fi
-            (cd "$tree" && timeout 600 "build/tests/$test" > "$log/$test" 2>&1)
+            begin=$(date +%s)
+            (cd "$tree" && timeout 6000 "build/tests/$test" > "$log/$test" 2>&1)
+            echo $((300 + 10 * ($(date +%s) - begin))) > "$log/$test.longest"
             ready="$ready $test" ;;
         esac
         if grep -q "^\[  SKIPPED \] $check\$" "$log/$test"; then # what it holds is not here: ../shared

@@ -132,7 +132,7 @@ static void test_words_of_figures(void **state) {
     Cli c = {.arena = a, .d = diags_new(a)};
     for (size_t i = 0; i < sizeof captions / sizeof *captions; i++)
         known(&c, captions[i], "legends and captions");
-    for (int i = 0; op_list[i]; i++)
+    for (int i = 0; i < n_ops; i++)
         if (op_list[i]->label) known(&c, op_list[i]->label, "the table of ops");
     for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
         size_t n;

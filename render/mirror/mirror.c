@@ -236,56 +236,12 @@ static int summed_in(const BlockGraph *g, const MirrorStrip *s, const Change *c)
     return -1;
 }
 
-/* Does `step` make a gradient of the copy of a value that forward made at step `of`: as the adjoint
- * of a step that read it, as a sum of such, or as what undoes the next change of that copy? So hop
- * j of a ring faces the hop that brings home what became of its block, whatever it is called. */
-static bool undoes(const BlockGraph *g, const MirrorStrip *s, const Change *c, int step, int of) {
-    const Trace *t = g->t;
-    for (int i = 0; i < t->n_computes; i++) {
-        const TraceCompute *b = &t->computes[i];
-        if (b->step != step || strcmp(b->output, c->name) || !block_on_rank(g, b)) continue;
-        bool sum = b->n_inputs > 0 && b->input_step && grads_sums(b, c->name, b->input_step[0]);
-        for (int k = 0; sum && k < b->n_inputs; k++)
-            if (undoes(g, s, c, b->input_step[k], of)) return true;
-        for (int r = 0; !sum && r < s->n; r++)
-            for (int q = 0; q < s->row[r].n_op; q++) {
-                const TraceCompute *f = s->row[r].op[q].f;
-                for (int k = 0; f->input_step && k < f->n_inputs; k++)
-                    if (f->input_step[k] == of && !strcmp(f->inputs[k], c->value) &&
-                        mirrors(t, f, b))
-                        return true;
-            }
-    }
-    for (int r = 0; r < s->n; r++) { /* what faces the next change of that copy */
-        const MirrorRow *row = &s->row[r];
-        bool here = false, next = false;
-        for (int k = 0; k < row->n_conj; k++)
-            here |= row->conj[k]->step == step && !strcmp(row->conj[k]->value, c->name);
-        for (int k = 0; k < row->n_coll; k++)
-            next |= row->coll[k]->value_step == of && !strcmp(row->coll[k]->value, c->value);
-        if (here && next) return true;
-    }
-    return false;
-}
-/* The row in which forward makes the copy whose gradient the change reads; NULL: none. */
-static MirrorRow *undone_by(const BlockGraph *g, MirrorStrip *s, const Change *c) {
-    for (int i = 0; i < s->n && c->coll; i++)
-        for (int k = 0; k < s->row[i].n_coll; k++) {
-            const TraceCollective *f = s->row[i].coll[k];
-            if (!strcmp(f->value, c->value) && text_same(f->axis, c->axis) &&
-                undoes(g, s, c, c->from, f->step))
-                return &s->row[i];
-        }
-    return NULL;
-}
 /* The row above `below` in which forward works on the value, and no use joins in between; NULL:
  * none. */
 static MirrorRow *facing(const BlockGraph *g, MirrorStrip *s, const Change *c, int below) {
     int end = summed_in(g, s, c);
     /* what a chain beside others makes of a value that they read, too, faces a row of its own */
     const bool beside = below < s->n && s->row[below].beside;
-    MirrorRow *known = undone_by(g, s, c);
-    if (known && known->n_conj < MIRROR_FLOW) return known;
     for (int i = below - 1; i > end; i--) {
         MirrorRow *r = &s->row[i];
         if (beside && !r->beside) break;

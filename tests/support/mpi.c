@@ -2,6 +2,7 @@
 #include "mpi.h"
 #include "child.h"
 #include "support.h"
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -55,11 +56,11 @@ int line_code(const char *out, const char *err, const char *fmt, ...) {
     return WIFEXITED(code) ? WEXITSTATUS(code) : 128 + WTERMSIG(code);
 }
 const char *mpi_program(void) {
-    static Arena *keep;
-    static const char *link;
-    if (link) return link;
-    keep = arena_new();
-    link = temp_path(keep, "program");
+    static char link[PATH_MAX];
+    if (*link) return link;
+    Arena *a = arena_new();
+    snprintf(link, sizeof link, "%s", temp_path(a, "program"));
+    arena_free(a);
     char *real = realpath(child_program(), NULL);
     assert_non_null(real);
     if (symlink(real, link)) fail_msg("%s: no link to %s", link, real);

@@ -1997,7 +1997,8 @@ static void units_are_gathered_twice(void **state) {
     assert_int_equal(times_said(text, "|ReduceScatter|"), 2);
     assert_non_null(strstr(text, "|in compute, then freed|for backward|"));
     const char *first = strstr(text, "|tok_embeddings|"), *norm = strstr(text, "|norm|"),
-               *head = strstr(text, "|output|"), *block = strstr(text, "|attention_norm|");
+               *head = strstr(text, "|output|"),
+               *block = strstr(text, "|attention_norm,|ffn_norm|");
     assert_true(first && first < norm && norm < head && head < block);
     o.preset = "slide"; /* has no room for the second */
     text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
@@ -2006,7 +2007,9 @@ static void units_are_gathered_twice(void **state) {
     o.preset = NULL;
     t = plan_trace(g, "plans/19-llama3-8b-fsdp4.yaml", ""); /* backward reads no embedding */
     text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
-    assert_int_equal(times_said(text, "|AllGather|"), 12 + 11);
+    assert_int_equal(times_said(text, "|AllGather|") + 2 * times_said(text, "|AllGather ×2|") +
+                         3 * times_said(text, "|AllGather ×3|"),
+                     12 + 11);
     assert_null(strstr(text, "kept|"));
     t = plan_trace(g, "plans/34-llama4-scout-torchtitan.yaml", ""); /* as the block calls them */
     text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));

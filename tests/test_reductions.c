@@ -550,7 +550,8 @@ static void test_weights_page(void **state) {
     const char *text = picture(a, path, "weights");
     for (const char *p = text; (p = strstr(p, "all_reduce over cp")); p++) inferred++;
     for (const char *p = text; (p = strstr(p, "all_reduce over tp")); p++) sums++;
-    assert_true(inferred >= 9 && sums >= 2);
+    /* rows: wk and wv share one, and w1 and w3 */
+    assert_true(inferred >= 7 && sums >= 2);
     arena_free(a);
 }
 

@@ -1,7 +1,7 @@
 /* The life of the weights beside the mirrored block: at rest, gathered, used and freed, and their
- * gradients with every reduction, a row per weight. A collective that serves several weights (an
- * FSDP unit) is one box across their rows. The page exists because a slide of the block has no room
- * for them. */
+ * gradients with every reduction, a row per weight, or for several where it would be the same. A
+ * collective that serves several weights (an FSDP unit) is one box across their rows. The page
+ * exists because a slide of the block has no room for them. */
 #include "render/furniture/hexagon.h"
 #include "render/mirror/mirror_draw.h"
 #include "base/text.h"
@@ -27,7 +27,7 @@ enum {
     C_SEND,
     C_LAST
 };
-enum { MAX_ROWS = 256, COLS = C_LAST + 1, HEX = 92, LONG_NAME = 16 };
+enum { MAX_ROWS = 256, COLS = C_LAST + 1, HEX = 92, LONG_NAME = 16, LEAN_NAME = 12, LINES = 3 };
 
 typedef struct {
     const TraceParam *w;
@@ -53,9 +53,10 @@ typedef struct {
     int n;
     WeightRow *row;
     double x[COLS], w[COLS], pitch, gap;
-    bool tight; /* bytes at rest and of the gradient are left out: they stand with the gradient at
-                   rest and in compute */
+    bool tight; /* bytes are left out that stand elsewhere in the row (`said`): at rest and of the
+                   gradient those with the gradient at rest and in compute */
     bool once;  /* the gathers for backward are left out */
+    bool lean;  /* a row of several weights has no counts: it shows what each of them has */
     unsigned legend;
 } WeightPen;
 
@@ -66,28 +67,56 @@ static bool same_kind(const TraceCollective *x, const TraceCollective *y) {
     return text_same(x->op, y->op) && text_same(x->axis, y->axis) && x->inferred == y->inferred;
 }
 
-/* Do the same ranks update both? */
-static bool updated_alike(const WeightRow *a, const WeightRow *b) {
-    if (!a->send || a->send != b->send) return a->send == b->send;
-    const TraceShape *x = &a->made->shape, *y = &b->made->shape;
-    bool same = x->n_local == y->n_local;
-    for (int i = 0; same && i < x->n_local; i++)
-        same = rankset_same(&x->local[i].ranks, &y->local[i].ranks) &&
-               !x->local[i].bytes == !y->local[i].bytes;
+/* Do two weights have such a collective each, or one together? What one has alone is told apart by
+ * what it does, what they share by with whom. */
+static bool same_coll(const WeightPen *p, const TraceCollective *x, const TraceCollective *y) {
+    if (x == y) return true;
+    return x && y && !x->n_with && !y->n_with && same_kind(x, y) &&
+           x->bytes_sent == y->bytes_sent && x->per_step == y->per_step &&
+           text_same(x->dtype, y->dtype) && text_same(x->reduce, y->reduce) &&
+           text_same(x->wrong, y->wrong) && text_same(x->planted, y->planted) &&
+           wrong_number(p->wrong, x->step) == wrong_number(p->wrong, y->step);
+}
+
+/* Do two values lie the same way on each rank? */
+static bool same_layout(const TraceShape *x, const TraceShape *y) {
+    if (!x || !y) return x == y;
+    bool same = text_same(x->symbolic, y->symbolic) && text_same(x->pending, y->pending) &&
+                x->nd == y->nd && x->n_local == y->n_local;
+    for (int i = 0; same && i < x->n_local; i++) {
+        const TraceLocal *a = &x->local[i], *b = &y->local[i];
+        same = rankset_same(&a->ranks, &b->ranks) && a->bytes == b->bytes;
+        for (int d = 0; d < x->nd; d++) same &= a->shape[d] == b->shape[d];
+    }
     return same;
 }
 
-static bool alike(const WeightRow *a, const WeightRow *b) {
-    bool same = text_same(a->w->rest.symbolic, b->w->rest.symbolic) &&
-                text_same(a->w->compute.symbolic, b->w->compute.symbolic) &&
-                text_same(a->w->style, b->w->style) && (a->grad != NULL) == (b->grad != NULL) &&
-                a->n == b->n && a->freed == b->freed && a->fetch == b->fetch &&
-                a->again == b->again && updated_alike(a, b);
-    for (int i = 0; same && i < a->n; i++) {
-        const TraceCollective *x = a->chain[i], *y = b->chain[i];
-        bool shared = x->n_with > 0 || y->n_with > 0; /* with whom is what tells them apart */
-        same = same_kind(x, y) && text_same(x->wrong, y->wrong) && (x == y || !shared);
-    }
+/* Its gradient as it is made, or as it is in the end; NULL: it has none. */
+static const TraceShape *grad_shape(const WeightPen *p, const WeightRow *r, bool end) {
+    const Trace *t = p->m->g->t;
+    if (!r->grad) return NULL;
+    const TraceValue *v = end ? grads_end_value(t, r->grad)
+                              : trace_value(t, r->grad->made->output, r->grad->made->step);
+    return v ? &v->shape : NULL;
+}
+
+/* Do the same ranks update both, as much of each? */
+static bool updated_alike(const WeightPen *p, const WeightRow *a, const WeightRow *b) {
+    if (!a->send || !b->send) return a->send == b->send;
+    return same_coll(p, a->send, b->send) && same_layout(&a->made->shape, &b->made->shape) &&
+           same_layout(&a->last->shape, &b->last->shape);
+}
+
+/* Would the rows of two weights say the same? */
+static bool alike(const WeightPen *p, const WeightRow *a, const WeightRow *b) {
+    bool same = text_same(a->group, b->group) && text_same(a->w->style, b->w->style) &&
+                same_layout(&a->w->rest, &b->w->rest) &&
+                same_layout(&a->w->compute, &b->w->compute) &&
+                same_layout(grad_shape(p, a, false), grad_shape(p, b, false)) &&
+                same_layout(grad_shape(p, a, true), grad_shape(p, b, true)) && a->n == b->n &&
+                a->freed == b->freed && same_coll(p, a->fetch, b->fetch) &&
+                same_coll(p, a->again, b->again) && updated_alike(p, a, b);
+    for (int i = 0; same && i < a->n; i++) same = same_coll(p, a->chain[i], b->chain[i]);
     return same;
 }
 
@@ -179,23 +208,23 @@ static void join_units(WeightPen *p) {
         }
 }
 
+/* A row per weight; weights of which a row would say the same share the one of the first. */
 static void read_rows(WeightPen *p) {
     const Trace *t = p->m->g->t;
     p->row = ARENA_ARRAY(p->c->arena, WeightRow, MAX_ROWS);
+    bool *had = ARENA_ARRAY(p->c->arena, bool, t->n_params);
     for (int i = 0; i < p->m->n; i++)
         for (int r = 0; r < p->m->strip[i].n; r++) {
             const MirrorRow *row = &p->m->strip[i].row[r];
-            int first = p->n;
             for (int k = 0; k < row->n_op; k++)
                 for (int j = 0; j < row->op[k].f->n_inputs && p->n < MAX_ROWS; j++) {
                     const TraceParam *w = trace_param(t, row->op[k].f->inputs[j]);
                     WeightRow next;
-                    bool have = !w;
-                    for (int q = 0; w && q < p->n; q++) have |= p->row[q].w == w;
-                    if (have) continue;
+                    if (!w || had[w - t->params]) continue;
+                    had[w - t->params] = true;
                     read_row(p, row, w, &next);
-                    int q = first;
-                    while (q < p->n && !alike(&p->row[q], &next)) q++;
+                    int q = 0;
+                    while (q < p->n && !alike(p, &p->row[q], &next)) q++;
                     if (q == p->n) p->row[p->n++] = next;
                     else
                         p->row[q].names = arena_printf(p->c->arena, "%s, %s", p->row[q].names,
@@ -207,12 +236,17 @@ static void read_rows(WeightPen *p) {
 
 /* ---- words ---- */
 
-static const char *numbers(const WeightPen *p, const TraceShape *sh, bool bytes) {
+/* "[64, 128]   32 KiB"; in a row of two weights "[64, 128]   2 × 32 KiB". */
+static const char *numbers(const WeightPen *p, const WeightRow *r, const TraceShape *sh,
+                           bool bytes) {
+    Arena *a = p->c->arena;
     const TraceLocal *l = words_find_local(sh, p->m->g->rank);
     if (!l) return "";
-    if (!bytes) return words_shape(p->c->arena, l->shape, sh->nd);
-    return arena_printf(p->c->arena, "%s   %s", words_shape(p->c->arena, l->shape, sh->nd),
-                        bytes_text(l->bytes, p->c->arena));
+    const char *shape = words_shape(a, l->shape, sh->nd), *size = bytes_text(l->bytes, a);
+    if (!bytes) return shape;
+    return r->times > 1 && !p->lean && l->bytes > 0
+               ? arena_printf(a, "%s   %d × %s", shape, r->times, size)
+               : arena_printf(a, "%s   %s", shape, size);
 }
 
 /* Is every weight that is gathered also freed? Then the head of the column says so. */
@@ -250,20 +284,33 @@ static bool left_out(const WeightRow *r) {
     return false;
 }
 
-/* Where a long name without a style breaks into two lines: after an underscore or a comma. 0: it
- * does not. */
+/* Where a long name breaks into two lines: after the comma between two weights or, where room is
+ * short and there is no style under it, after an underscore. 0: it does not. */
 static size_t name_break(const WeightPen *p, const WeightRow *r) {
     size_t n = strlen(r->names), at = 0;
-    if (!p->tight || n < LONG_NAME || words_style(r->w->style)) return 0;
-    for (size_t i = 1; i < n && i <= n * 2 / 3; i++)
-        if (strchr("_ ", r->names[i - 1])) at = i;
+    const char *after = p->tight && !words_style(r->w->style) ? " _" : r->times > 1 ? " " : "";
+    if (n < (size_t)(p->lean ? LEAN_NAME : LONG_NAME)) return 0;
+    for (; *after && !at; after++)
+        for (size_t i = 1; i < n && i <= n * 2 / 3; i++)
+            if (r->names[i - 1] == *after) at = i;
     return at;
+}
+
+/* Does the row say how much it is elsewhere? Where room is short, what ranks update for each other
+ * has its bytes once: with the weight and, if it is less, with what this rank updates of it. */
+static bool said(const WeightPen *p, const WeightRow *r, int col, const TraceShape *sh) {
+    if (!p->tight) return false;
+    if (col == C_REST || col == C_GRAD) return true;
+    const TraceShape *with = col == C_STEP ? grad_shape(p, r, true) : &r->w->compute;
+    return r->send && col >= C_END && with && with != sh &&
+           text_same(numbers(p, r, sh, true), numbers(p, r, with, true));
 }
 
 /* "on rank 3"; "on this rank", "[57344]   224 KiB": who updates it, and this rank's part. */
 static const char *step_cell(const WeightPen *p, const WeightRow *r, int line) {
     const TraceShape *sh = &r->made->shape;
-    if (updates(p, r)) return line ? numbers(p, sh, true) : "on this rank";
+    if (updates(p, r) && line) return said(p, r, C_STEP, sh) ? "" : numbers(p, r, sh, true);
+    if (updates(p, r)) return "on this rank";
     const TraceLocal *own = NULL;
     int n = 0;
     for (int i = 0; i < sh->n_local; i++)
@@ -274,16 +321,18 @@ static const char *step_cell(const WeightPen *p, const WeightRow *r, int line) {
                : "on other ranks";
 }
 
-/* The two lines of a cell; NULL: empty. */
+/* The lines of a cell, three of a long name with a style; NULL: empty. */
 static const char *cell(const WeightPen *p, const WeightRow *r, int col, int line) {
     Arena *a = p->c->arena;
     const TraceShape *sh = col == C_REST ? &r->w->rest : &r->w->compute;
     if (col == C_NAME) {
         const char *style = words_style(r->w->style);
-        size_t at = name_break(p, r);
-        if (at) return line ? r->names + at : arena_strndup(a, r->names, at);
-        return line ? (style ? style : "") : r->names;
+        const size_t at = name_break(p, r);
+        if (!line)
+            return at ? arena_strndup(a, r->names, at - (r->names[at - 1] == ' ')) : r->names;
+        return at && line == 1 ? r->names + at : line == 1 || at ? style : NULL;
     }
+    if (line > 1) return NULL;
     if (col == C_REST && !r->fetch) return NULL;
     if (col >= C_STEP && !r->send) return NULL;
     if (col == C_STEP) return step_cell(p, r, line);
@@ -294,22 +343,16 @@ static const char *cell(const WeightPen *p, const WeightRow *r, int col, int lin
                             : p->tight ? "freed"
                                        : "then freed");
     if (col == C_GRAD || col == C_END) {
-        const TraceValue *v =
-            r->grad ? col == C_GRAD
-                          ? trace_value(p->m->g->t, r->grad->made->output, r->grad->made->step)
-                          : grads_end_value(p->m->g->t, r->grad)
-                    : NULL;
-        if (!v) return col == C_GRAD && line == 0 ? "no gradient" : NULL;
+        sh = grad_shape(p, r, col == C_END);
+        if (!sh) return col == C_GRAD && line == 0 ? "no gradient" : NULL;
         if (col == C_END && !r->n) return line ? "" : "nothing to add";
-        sh = &v->shape;
         if (col == C_END && line == 0 && left_out(r))
             return arena_printf(a, "%s, a part of the sum", words_symbol(a, sh->symbolic));
         if (line == 0 && sh->pending && *sh->pending)
             return arena_printf(a, "%s  Σ %s", words_symbol(a, sh->symbolic),
                                 words_axis_list(a, p->m->g->t, sh->pending));
     }
-    return line ? numbers(p, sh, !(p->tight && (col == C_GRAD || col == C_REST)))
-                : words_symbol(a, sh->symbolic);
+    return line ? numbers(p, r, sh, !said(p, r, col, sh)) : words_symbol(a, sh->symbolic);
 }
 
 static const TraceCollective *coll_of(const WeightPen *p, const WeightRow *r, int col) {
@@ -318,12 +361,19 @@ static const TraceCollective *coll_of(const WeightPen *p, const WeightRow *r, in
     return col == C_FETCH ? r->fetch : col >= C_SUM && col < C_END ? r->sum[col - C_SUM] : NULL;
 }
 
+/* How many such collectives a row has: one for each of its weights, or one that they share. */
+static int coll_times(const WeightPen *p, const WeightRow *r, const TraceCollective *c) {
+    const TraceParam *w = trace_param(p->m->g->t, c->value);
+    const bool own =
+        !c->n_with && (c == r->send || (w ? w : grads_param(p->m->g->t, c->subject)) == r->w);
+    return own ? r->times : 1;
+}
+
 /* "AllReduce ×2" in a row of two weights, each with its own. */
 static const char *coll_name(const WeightPen *p, const WeightRow *r, const TraceCollective *c) {
     const char *name = words_coll_done(p->c->arena, c);
-    const TraceParam *w = trace_param(p->m->g->t, c->value);
-    const bool own = !c->n_with && (w ? w : grads_param(p->m->g->t, c->subject)) == r->w;
-    return own && r->times > 1 ? arena_printf(p->c->arena, "%s ×%d", name, r->times) : name;
+    const int times = coll_times(p, r, c);
+    return times > 1 && !p->lean ? arena_printf(p->c->arena, "%s ×%d", name, times) : name;
 }
 
 /* ---- drawing ---- */
@@ -360,7 +410,7 @@ static void measure(WeightPen *p, double x) {
                               (p->tight ? 20 : 28) + (wrong_skipped(c) ? 20 : 0) +
                                   scene_width(p->s, 12.5, SEMIBOLD, coll_name(p, &p->row[i], c))));
             else if (!is_collective(col))
-                for (int line = 0; line < 2; line++) {
+                for (int line = 0; line < LINES; line++) {
                     const char *text = cell(p, &p->row[i], col, line);
                     if (text)
                         p->w[col] =
@@ -386,8 +436,10 @@ static void draw_coll(WeightPen *p, const WeightRow *r, int col, double ya, doub
     double h = yb - ya + fmin(34, p->pitch - 6), y = ya - fmin(34, p->pitch - 6) / 2,
            mid = (ya + yb) / 2;
     Str tip = str_new(a);
+    const int times = coll_times(p, r, c);
+    const char *sends = bytes_text(c->bytes_sent, a);
     str_addf(&tip, "step %d: %s over %s", c->step, c->op, c->axis);
-    tip_add(&tip, "sends", bytes_text(c->bytes_sent, a));
+    tip_add(&tip, "sends", times > 1 ? arena_printf(a, "%d × %s", times, sends) : sends);
     tip_add(&tip, "why", c->why);
     tip_inferred(&tip, c);
     Hexagon x = hexagon_of(c, p->x[col], y, p->w[col], h);
@@ -409,11 +461,13 @@ static void draw_coll(WeightPen *p, const WeightRow *r, int col, double ya, doub
 static void draw_texts(WeightPen *p, const WeightRow *r, double y) {
     for (int col = 0; col < COLS; col++) {
         if (coll_of(p, r, col) || is_collective(col)) continue;
-        for (int line = 0; line < 2; line++) {
+        const bool broken = col == C_NAME && name_break(p, r);
+        const double up = broken && cell(p, r, col, 2) ? 7.5 : 0;
+        for (int line = 0; line < LINES; line++) {
             const char *text = cell(p, r, col, line);
-            bool small = line && (col != C_NAME || !name_break(p, r));
+            const bool small = line > broken;
             if (text && *text)
-                scene_text(p->s, p->x[col], y - 3 + 15 * line,
+                scene_text(p->s, p->x[col], y - 3 - up + 15 * line,
                            (TextLook){ALIGN_LEFT, 12,
                                       small ? REGULAR
                                       : col ? MEDIUM
@@ -439,11 +493,12 @@ static void draw_way(WeightPen *p, const WeightRow *r, double y) {
             double wide[2] = {0, 0};
             for (int line = 0; !was_box && line < 2; line++) {
                 const char *text = cell(p, r, from, line);
-                if (text) wide[line] = scene_width(p->s, 12, line ? REGULAR : MEDIUM, text) + 4;
+                if (text && *text)
+                    wide[line] = scene_width(p->s, 12, line ? REGULAR : MEDIUM, text) + 4;
             }
             double x0 = p->x[from] + (was_box ? p->w[from] : fmax(wide[0], wide[1])),
                    x1 = p->x[col] - (box ? 0 : 3), at = y;
-            if (x1 - x0 <= 9 && !was_box) { /* no room beside the layout: beside the numbers */
+            if (x1 - x0 <= 9 && wide[1] > 0) { /* no room beside the layout: beside the numbers */
                 x0 = p->x[from] + wide[1];
                 at = y + 8;
             }
@@ -527,10 +582,23 @@ static void set_columns(WeightPen *p, double margin, bool slide) {
         p->tight |= p->gap == 20;
         measure(p, margin);
     }
-    if (!slide || right_of(p) + margin <= p->s->w || p->once) return;
-    p->once = true; /* that weights are gathered again is said in words then */
+    if (!slide || right_of(p) + margin <= p->s->w || (p->once && p->lean)) return;
+    p->lean |= p->once; /* what is left out then is said in words */
+    p->once = !p->once;
     p->tight = false;
     set_columns(p, margin, slide);
+}
+
+/* What a slide of rows [first, first + n) has no room to draw, in words. */
+static const char *left_words(const WeightPen *p, int first, int n) {
+    Str s = str_new(p->c->arena);
+    bool several = false;
+    for (int i = first; i < first + n; i++) several |= p->row[i].times > 1;
+    if (p->once && gathered_again(p))
+        str_addf(&s, "Freed weights that backward reads are gathered once more.");
+    if (p->lean && several)
+        str_addf(&s, "%sA row of several weights shows what each of them has.", s.n ? " " : "");
+    return s.n ? s.s : NULL;
 }
 
 /* What stands above rows [first, first + n) on scene s; returns the y under it. */
@@ -554,7 +622,10 @@ static int rows_on(WeightPen *p, int first, double y) {
     const bool slide = p->preset == PRESET_SLIDE;
     const int all = p->n - first;
     const double room = slide ? presets[p->preset].h - 30 - y : 1e9;
-    p->pitch = fmin(slide ? 58 : 46, fmax(37, room / all));
+    double least = 37;
+    for (int i = first; i < p->n; i++)
+        if (cell(p, &p->row[i], C_NAME, LINES - 1)) least = 46;
+    p->pitch = fmin(slide ? 58 : 46, fmax(least, room / all));
     const int most = (int)fmax(1, fmin(all, floor(room / p->pitch))),
               pages = (all + most - 1) / most, n = (all + pages - 1) / pages;
     if (pages > 1 && slide) p->pitch = fmin(58, room / n);
@@ -565,11 +636,11 @@ int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene 
     const Preset *pr = &presets[preset];
     int pages = 0;
     WeightPen probe = {.c = c, .m = m, .preset = preset};
+    probe.wrong = mirror_wrong(m, 0, m->n);
     read_rows(&probe);
     join_units(&probe);
     place_sums(&probe);
     if (!probe.n) return 0;
-    probe.wrong = mirror_wrong(m, 0, m->n);
     for (int first = 0; first < probe.n && pages < max;) {
         WeightPen p = probe;
         Scene *s = p.s = figure_new(c, "block", preset);
@@ -588,9 +659,10 @@ int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene 
         if (preset == PRESET_SLIDE) {
             Role role;
             scene_begin(s, "footer", "footer", NULL);
-            if (p.once && gathered_again(&p))
+            const char *left = left_words(&p, first, n);
+            if (left)
                 scene_text(s, pr->margin, pr->h - 14, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK},
-                           "Freed weights that backward reads are gathered once more.");
+                           left);
             scene_text(s, s->w - pr->margin, pr->h - 14,
                        (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
                        words_stamp(c->arena, c->t, &role));

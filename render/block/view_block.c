@@ -156,12 +156,6 @@ static double lines_room(const ViewCall *c, BlockGraph *g, BlockFrame *frame, do
     return room.w;
 }
 
-/* What a line that begins with strip i is to another plan's: its title, which a piece of it has of
- * the whole; an MLP and experts take one another's place. */
-static const char *row_name(const BlockGraph *g, int i) {
-    const BlockStrip *s = &g->strip[i];
-    return text_same(s->part, "moe") ? "MLP" : s->whole ? s->whole : s->title;
-}
 /* Strips [first, first + n) on one page, wrapped into lines. */
 static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, BlockFrame *all,
                        int first, int n) {
@@ -194,7 +188,7 @@ static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, Bloc
     s->desc = block_description(g, first, n);
     for (int i = 0; i < n;) {
         int k = fit_line(frame + i, width + i, n - i, room, per_line, &used);
-        scene_row(s, row_name(g, first + i), y);
+        scene_row(s, block_row_name(&g->strip[first + i]), y);
         y += draw_line(&p, frame + i, width + i, k, pr->margin, y) + 24;
         i += k;
     }

@@ -1,5 +1,6 @@
 /* Words that the picture of a block and that of its backward pass share. */
 #include "render/graph/block_words.h"
+#include "base/text.h"
 
 /* Does anything that is drawn belong to the layer? Embedding, head and loss do not. */
 static bool of_layer(const BlockGraph *g) {
@@ -53,6 +54,10 @@ void block_text_cells(Str *out, int w, const char *rail, const char *const cell[
     words_pad(out, "", COL_STEP - words_columns(rail), false);
     str_add(out, shape);
     words_end_line(out);
+}
+
+const char *block_row_name(const BlockStrip *s) {
+    return text_same(s->part, "moe") ? "MLP" : s->whole ? s->whole : s->title;
 }
 
 void block_text_row(Str *out, const BlockGraph *g, int w, const char *rail, const char *step,

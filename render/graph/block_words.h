@@ -13,6 +13,9 @@ void block_text_cells(Str *out, int w, const char *rail, const char *const cell[
 /* Parts of the subtitle of a picture of such passes ("forward"), NULL-terminated, in the graph's
  * arena; `part` has room for 8. */
 void block_subtitle(const BlockGraph *g, const char *passes, const char **part);
+/* What a line of a page that begins with the strip is to another plan's: its title, which a piece
+ * of it has of the whole; an MLP and experts take one another's place. */
+const char *block_row_name(const BlockStrip *s);
 /* One row of the text form: words of the step, symbolic shape, shape on the rank, bytes; what is
  * too wide moves to a line that starts with `rail`. */
 void block_text_row(Str *out, const BlockGraph *g, int w, const char *rail, const char *step,

@@ -380,6 +380,7 @@ static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, Sh
     spread(&p, &sheet);
     mirror_heads(&p, y);
     y = mirror_strips(&p, first, n, y + 10) + 14;
+    scene_row(s, "under the strips", y);
     if (!p.look.beside) y = lists_under(&p, first, n, (Band){pr->margin, w, y});
     y = figure_legend(s, (Band){pr->margin, w, y + 4}, p.legend);
     y = figure_foot(s, c, (Band){pr->margin, w, y}, mirror_totals(m, first, n, false), NULL);

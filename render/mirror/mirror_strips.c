@@ -3,6 +3,7 @@
  * what lies above and below. */
 #include "render/mirror/mirror_draw.h"
 #include "base/text.h"
+#include "render/graph/block_words.h"
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -301,6 +302,8 @@ static double draw_stream(MirrorPen *p, int first, int n, double y) {
     double dot[BLOCK_MAX_STRIPS], top = y + RADIUS, at = top + above_dot(p), plus = at;
     for (int i = 0; i < n; i++) {
         dot[i] = at;
+        scene_row(p->s, block_row_name(p->m->strip[first + i].strip),
+                  i ? at - p->look.next / 2 : y);
         plus = stream_strip(p, &p->m->strip[first + i], at);
         at = plus + p->look.next;
     }
@@ -327,6 +330,7 @@ double mirror_strips(MirrorPen *p, int first, int n, double y) {
             i += k;
             continue;
         }
+        scene_row(p->s, block_row_name(s->strip), y);
         double rows = y + top_height(p, i, up), end = mirror_rows(p, s, rows, &e);
         if (up == END_PILL) title(p, s, p->stream - 12, y + 16);
         if (up == END_STREAM) title(p, s, p->stream + 20, y + BEND - 6);

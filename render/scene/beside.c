@@ -95,12 +95,13 @@ static void lower_body(Scene *s, double by) {
     for (int i = 0; i < s->n_groups; i++)
         if (!strcmp(s->groups[i].what, "title")) s->groups[i].y -= by;
 }
-/* Moves what is at y or under it. A mark that begins above ends above: rows are cut so. */
+/* Moves what is at y or under it; a line from above to under it becomes longer. */
 static void lower_under(Scene *s, double y, double by) {
     if (by <= 0) return;
     for (int i = 0; i < s->n_marks; i++) {
         Mark *m = &s->marks[i];
-        if ((m->n ? m->pt[0].y : m->y) >= y) move(m, 0, by);
+        if (m->y >= y) m->y += by;
+        for (int k = 0; k < m->n; k++) m->pt[k].y += m->pt[k].y >= y ? by : 0;
     }
     for (int i = 0; i < s->n_groups; i++) s->groups[i].y += s->groups[i].y >= y ? by : 0;
     for (int i = 0; i < s->n_arrows; i++) s->arrows[i].tip.y += s->arrows[i].tip.y >= y ? by : 0;

@@ -303,7 +303,7 @@ static double draw_stream(MirrorPen *p, int first, int n, double y) {
     for (int i = 0; i < n; i++) {
         dot[i] = at;
         scene_row(p->s, block_row_name(p->m->strip[first + i].strip),
-                  i ? at - p->look.next / 2 : y);
+                  i ? at - p->look.next / 2 : y - 8); /* with the arrow that ends there */
         plus = stream_strip(p, &p->m->strip[first + i], at);
         at = plus + p->look.next;
     }

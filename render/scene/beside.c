@@ -101,7 +101,10 @@ static void lower_under(Scene *s, double y, double by) {
     for (int i = 0; i < s->n_marks; i++) {
         Mark *m = &s->marks[i];
         if (m->y >= y) m->y += by;
-        for (int k = 0; k < m->n; k++) m->pt[k].y += m->pt[k].y >= y ? by : 0;
+        double low = 0; /* an arrow's head goes with what it points at */
+        for (int k = 0; k < m->n; k++) low = fmax(low, m->pt[k].y);
+        for (int k = 0; k < m->n; k++)
+            m->pt[k].y += (m->fill != ROLE_NONE ? low : m->pt[k].y) >= y ? by : 0;
     }
     for (int i = 0; i < s->n_groups; i++) s->groups[i].y += s->groups[i].y >= y ? by : 0;
     for (int i = 0; i < s->n_arrows; i++) s->arrows[i].tip.y += s->arrows[i].tip.y >= y ? by : 0;

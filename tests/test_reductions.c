@@ -519,7 +519,8 @@ static void test_names(void **state) {
     const char *text = COMMAND(&code, "check", "plans/bugs/39-positions-not-zigzag.yaml", "--set",
                                "expect.equivalent=true");
     assert_int_equal(code, 1);
-    hold_says(text, "39-positions-not-zigzag.yaml: error: layers.0.q_rope is wrong on ranks 0-3: ");
+    hold_says(text, "39-positions-not-zigzag.yaml:11:15: error: "
+                    "layers.0.q_rope is wrong on ranks 0-3: ");
     const char *path = plan_file(a, "whole.yaml", WHOLE("tp: 2", "") TITAN TITAN_NORMS);
     const Sets none = {0};
     PlanRun r = run_sets(a, WHOLE("tp: 2", "") TITAN TITAN_NORMS, &none, NULL);

@@ -597,7 +597,7 @@ static const char *left_words(const WeightPen *p, int first, int n) {
     if (p->once && gathered_again(p))
         str_addf(&s, "Freed weights that backward reads are gathered once more.");
     if (p->lean && several)
-        str_addf(&s, "%sA row of several weights shows what each of them has.", s.n ? " " : "");
+        str_addf(&s, "%sA row of several weights says what each has.", s.n ? " " : "");
     return s.n ? s.s : NULL;
 }
 
@@ -663,9 +663,11 @@ int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene 
             if (left)
                 scene_text(s, pr->margin, pr->h - 14, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK},
                            left);
+            const double room = left ? w - scene_width(s, 12, REGULAR, left) - 16 : w;
+            const char *stamp = figure_verdict(s, c, room, &role);
             scene_text(s, s->w - pr->margin, pr->h - 14,
-                       (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
-                       words_stamp(c->arena, c->t, &role));
+                       (TextLook){ALIGN_RIGHT, 12, role == ROLE_SECOND ? REGULAR : SEMIBOLD, role},
+                       stamp);
             scene_end(s);
         } else {
             y = figure_legend(s, (Band){pr->margin, w, y + 10}, p.legend);

@@ -1,4 +1,4 @@
-/* The heavy line under what the figure of another plan does not show. See furniture.h. */
+/* The line under what another plan has otherwise, or not at all. See furniture.h. */
 #include "render/furniture/furniture.h"
 
 static void line(Scene *s, Pt at, double w, double h) {

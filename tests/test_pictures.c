@@ -266,6 +266,31 @@ static void no_sentence_is_cut(void **state) {
     assert_true(reasons > 20);
 }
 
+/* A verdict that has no room beside a slide's words says that the plan is different, and no half of
+ * a name. */
+static void no_verdict_is_cut(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    Arena *a = arena_new();
+    PlanRun r = shipped(a, "plans/bugs/27-hsdp-copies-not-summed.yaml",
+                        &(PipelineOptions){.execute = true});
+    RenderOptions o = view("block");
+    Scene *page[32];
+    o.preset = "slide", o.part = "weights";
+    int verdicts = 0;
+    for (int n = render_pages(r.t, r.d, &o, a, page), p = 0; p < n; p++)
+        for (int m = 0; m < page[p]->n_marks; m++) {
+            const Mark *t = &page[p]->marks[m];
+            for (int x = 0; t->kind == MARK_TEXT && x < t->n_run; x++) {
+                const bool verdict = strstr(t->run[x].s, "✗ different") != NULL;
+                if (verdict && strstr(t->run[x].s, "…")) fail_msg("%s", t->run[x].s);
+                verdicts += verdict;
+            }
+        }
+    assert_true(verdicts > 0);
+    arena_free(a);
+}
+
 static const char silent[] =
     "model: {preset: llama3-8b, layers: 1, shrink: 64, parts: [embedding, blocks, norm, head, "
     "loss]}\n"
@@ -2492,6 +2517,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
                                           cmocka_unit_test(hidden_is_behind_compute),
                                           cmocka_unit_test(kernels_have_one_ink),
                                           cmocka_unit_test(no_sentence_is_cut),
+                                          cmocka_unit_test(no_verdict_is_cut),
                                           cmocka_unit_test(print_needs_no_colour),
                                           cmocka_unit_test(silence_is_in_the_stamp),
                                           cmocka_unit_test(values_alive_have_tooltips),

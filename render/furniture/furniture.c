@@ -505,7 +505,8 @@ static const char *status(const ViewCall *c, const char *extra) {
 }
 
 const char *figure_verdict(Scene *s, const ViewCall *c, double w, Role *role) {
-    const char *stamp = words_stamp(c->arena, c->t, role), *aside = strstr(stamp, " (");
+    const char *stamp = words_stamp(c->arena, c->t, role),
+               *aside = strstr(stamp, *role == ROLE_FAIL ? ": " : " (");
     int weight = *role == ROLE_SECOND ? REGULAR : SEMIBOLD;
     if (aside && scene_width(s, 12, weight, stamp) > w)
         stamp = arena_strndup(c->arena, stamp, (size_t)(aside - stamp));

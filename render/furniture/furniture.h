@@ -119,7 +119,8 @@ void figure_waiting(Scene *s, Area at);
 /* Totals (black) and status (grey; the stamp in its colour), wrapped; returns the y under them. */
 double figure_foot(Scene *s, const ViewCall *c, Band at, const char *totals, const char *extra);
 
-/* The stamp (words_stamp) as it fits into w: its words in brackets give way. Sets its role. */
+/* The stamp (words_stamp) as it fits into w: its words in brackets, and what is behind the colon of
+ * one that failed, give way. Sets its role. */
 const char *figure_verdict(Scene *s, const ViewCall *c, double w, Role *role);
 /* The stamp line alone, its baseline at y; returns the baseline of its last line. */
 double figure_stamp(Scene *s, const ViewCall *c, Band at, const char *extra);

@@ -465,7 +465,7 @@ static void draw_texts(WeightPen *p, const WeightRow *r, double y) {
         const double up = broken && cell(p, r, col, 2) ? 7.5 : 0;
         for (int line = 0; line < LINES; line++) {
             const char *text = cell(p, r, col, line);
-            const bool small = line > broken;
+            const bool small = line > (broken ? 1 : 0);
             if (text && *text)
                 scene_text(p->s, p->x[col], y - 3 - up + 15 * line,
                            (TextLook){ALIGN_LEFT, 12,

@@ -268,15 +268,11 @@ static int sheets_of_both(const ViewCall *c, Scene **page, int n, Scene **second
         }
     return all;
 }
-static bool has_backward(const Trace *t) {
-    for (int i = 0; i < t->n_computes; i++)
-        if (t->computes[i].pass == PHASE_BACKWARD) return true;
-    return false;
-}
 /* Of two plans of which one computes no gradients both show what can be held against each other,
  * if nobody asks for a pass. */
 static void show_one_pass(const struct View *v, ViewCall *a, ViewCall *b) {
-    if (!(v->takes & ONE_PASS) || a->o->pass || has_backward(a->t) == has_backward(b->t)) return;
+    if (!(v->takes & ONE_PASS) || a->o->pass) return;
+    if (trace_has_backward(a->t) == trace_has_backward(b->t)) return;
     a->pass = b->pass = PHASE_FORWARD;
 }
 /* Puts each page of the other plan's figure at the right of ours, which is n pages, slides under

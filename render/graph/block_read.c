@@ -647,9 +647,8 @@ static void choose_layer(BlockGraph *g, const ViewCall *call) {
                : wrong >= 0  ? wrong
                : own >= 0    ? own
                              : lo;
-    bool back = false; /* beside backward everything is drawn: the gradient begins in the loss */
-    for (int i = 0; i < g->t->n_computes && !call->pass; i++)
-        back |= g->t->computes[i].pass == PHASE_BACKWARD;
+    /* beside backward everything is drawn: the gradient begins in the loss */
+    const bool back = !call->pass && trace_has_backward(g->t);
     g->whole = !o->part;
     g->outside = o->part || g->n_layers <= 1 || back;
 }
@@ -794,7 +793,6 @@ BlockGraph *block_read_trace(const ViewCall *c) {
     for (int i = 0; i < g->n_strips; i++) block_place(g, i);
     g->wrong = block_wrong(g, 0, g->n_strips);
     g->unlike = unlike_throughout(c, g);
-    for (int i = 0; i < c->t->n_computes && c->o->with && !c->o->pass; i++)
-        g->one_pass |= c->pass == PHASE_FORWARD && c->t->computes[i].pass == PHASE_BACKWARD;
+    g->one_pass = c->o->with && !c->o->pass && c->pass == PHASE_FORWARD && trace_has_backward(c->t);
     return g;
 }

@@ -57,7 +57,8 @@ void block_text_cells(Str *out, int w, const char *rail, const char *const cell[
 }
 
 const char *block_row_name(const BlockStrip *s) {
-    return text_same(s->part, "moe") ? "MLP" : s->whole ? s->whole : s->title;
+    const PartTerm *part = part_term(s->part);
+    return part->feeds && !part->attends ? "MLP" : s->whole ? s->whole : s->title;
 }
 
 void block_text_row(Str *out, const BlockGraph *g, int w, const char *rail, const char *step,

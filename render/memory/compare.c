@@ -67,7 +67,7 @@ static int read_held(Arena *a, const Trace *t, int64_t rank, Held **out) {
     return n;
 }
 
-static bool of_experts(const Held *x) { return x->q->compute.nd > 2; }
+static bool of_experts(const Held *x) { return trace_of_experts(&x->q->compute); }
 
 /* The axes over which most of the gradients' bytes are added up: those of the data. Experts of
  * their own axis have fewer of them, so that only a model of nothing else is asked for theirs. */

@@ -43,20 +43,27 @@ static unsigned side_mask(const MeshSide *s) {
     for (int i = 0; i < s->n; i++) mask |= 1u << s->axis[i];
     return mask;
 }
+/* Is a dim of the shape "[E/ep, F/etp, D]" cut by what the plan calls so? */
+static bool cut_by(const TraceShape *s, const char *name) {
+    const size_t n = strlen(name);
+    for (const char *p = s->symbolic ? s->symbolic : ""; (p = strstr(p, name)) != NULL; p += n)
+        if (p > s->symbolic && strchr("/(*", p[-1]) && strchr(",]*)", p[n])) return true;
+    return false;
+}
 /* The plan's name for exactly these axes; NULL: it has none. One axis may have others' names, as
- * that of the sequence: of these only one that speaks of experts counts. */
-static const char *side_name(const Trace *t, const MeshSide *s) {
+ * that of the sequence: of these only the one that cuts the experts counts. */
+static const char *side_name(const Trace *t, const MeshExperts *m, const MeshSide *s) {
     const unsigned in = side_mask(s);
     for (int g = 0; g < t->n_groups && in; g++) {
         const char *name = t->groups[g].name;
-        const bool own = s->n > 1 || !strcmp(name, "ep") || !strcmp(name, "etp");
+        const bool own = s->n > 1 || cut_by(&m->w->compute, name);
         if (own && mesh_axes(t, t->groups[g].axes) == in) return name;
     }
     return NULL;
 }
 /* "ep=4 (dp·cp)": the plan's name for these axes, if it has one, and what they are. */
-static const char *side_text(Arena *a, const Trace *t, const MeshSide *s) {
-    const char *axes = side_axes(a, t, s), *name = side_name(t, s);
+static const char *side_text(Arena *a, const Trace *t, const MeshExperts *m, const MeshSide *s) {
+    const char *axes = side_axes(a, t, s), *name = side_name(t, m, s);
     return name ? arena_printf(a, "%s=%lld (%s)", name, (long long)s->size, axes)
                 : arena_printf(a, "%s=%lld", axes, (long long)s->size);
 }
@@ -93,7 +100,7 @@ static bool one_to_dense(const Trace *t, unsigned mask) {
     for (int p = 0; p < t->n_params; p++) {
         const TraceShape *s = &t->params[p].compute;
         int first = -2;
-        for (int i = 0; i < t->n_axes && s->nd <= 2; i++) {
+        for (int i = 0; i < t->n_axes && !trace_of_experts(s); i++) {
             if (!(mask >> i & 1) || t->axes[i].size < 2) continue;
             const int dim = cut_dim(s, t->axes[i].name);
             if (first != -2 && dim != first) return false;
@@ -128,7 +135,7 @@ static MeshView expert_mesh(Arena *a, const Trace *t, const MeshExperts *m) {
     MeshView v = {.words = str_new(a)};
     const unsigned ep = side_mask(&m->ep), inside = side_mask(&m->inside),
                    copies = side_mask(&m->copies);
-    const char *name = side_name(t, &m->ep), *in = side_name(t, &m->inside);
+    const char *name = side_name(t, m, &m->ep), *in = side_name(t, m, &m->inside);
     add_axes(&v, a, t, ~(ep | inside | copies)); /* stages */
     add_axes(&v, a, t, copies);
     add_axis(&v, t, name ? name : side_axes(a, t, &m->ep), ep);
@@ -151,7 +158,7 @@ static const char *two_meshes(Arena *a, const Trace *t, const MeshExperts *m) {
 MeshExperts mesh_experts(Arena *a, const Trace *t) {
     MeshExperts m = {.ep = {.size = 1}, .inside = {.size = 1}, .copies = {.size = 1}};
     for (int i = 0; i < t->n_params && !m.w; i++)
-        if (t->params[i].compute.nd > 2) m.w = &t->params[i];
+        if (trace_of_experts(&t->params[i].compute)) m.w = &t->params[i];
     if (!m.w) return m;
     for (const char *s = m.w->cuts[0] ? m.w->cuts[0] : ""; *s;) { /* outermost first */
         size_t n = strcspn(s, "/");
@@ -166,9 +173,9 @@ MeshExperts mesh_experts(Arena *a, const Trace *t) {
         add(t, dim == 0 ? &m.ep : dim > 0 ? &m.inside : &m.copies, i);
     }
     Str s = str_new(a);
-    if (m.ep.n) str_add(&s, side_text(a, t, &m.ep));
+    if (m.ep.n) str_add(&s, side_text(a, t, &m, &m.ep));
     if (m.inside.n)
-        str_addf(&s, "%s%s inside each expert", s.n ? " · " : "", side_text(a, t, &m.inside));
+        str_addf(&s, "%s%s inside each expert", s.n ? " · " : "", side_text(a, t, &m, &m.inside));
     if (m.copies.n)
         str_addf(&s, "%s%lld copies of each, over %s", s.n ? " · " : "", (long long)m.copies.size,
                  side_axes(a, t, &m.copies));
@@ -197,7 +204,7 @@ static int64_t moved(const Trace *t, const MeshSide *s, int64_t rank, int64_t c)
 static const TraceShape *weight_on(const Trace *t, const MeshExperts *m, int64_t rank) {
     for (int i = 0; i < t->n_params; i++) {
         const TraceShape *s = &t->params[i].compute;
-        const TraceLocal *l = s->nd > 2 ? words_find_local(s, rank) : NULL;
+        const TraceLocal *l = trace_of_experts(s) ? words_find_local(s, rank) : NULL;
         if (l && l->shape[0]) return s;
     }
     return &m->w->compute;

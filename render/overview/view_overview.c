@@ -44,10 +44,8 @@ int view_overview(const ViewCall *c, Scene **page) {
     if (!overview_read(&p.o, c)) return 0;
     const Preset *pr = &presets[preset];
     Scene *s = p.s = figure_new(c, "overview", preset);
-    bool back =
-        p.o.all && (overview_sends(&p.o, SEND_BACKWARD) || overview_sends(&p.o, SEND_GRADIENTS));
-    for (int i = 0; i < c->t->n_computes && p.o.all; i++)
-        back |= c->t->computes[i].pass == PHASE_BACKWARD;
+    const bool back = p.o.all && (overview_sends(&p.o, SEND_BACKWARD) ||
+                                  overview_sends(&p.o, SEND_GRADIENTS) || trace_has_backward(c->t));
     const char *sub[] = {
         arena_printf(a, "rank %lld %s", (long long)p.o.rank, words_coords(a, c->t, p.o.rank)),
         words_data(a, c->t),

@@ -13,6 +13,7 @@ enum { CLOSE = 5, TOUCH = 9, NEXT = 13, NEAR_BY = 18 };
 enum { NAMES_ABOVE = 76, ROOFS_ABOVE = 30 }; /* the flat roof: names of marks at it; of roofs */
 enum { MOST_LINES = 512, MOST_NAMES = 3, DECADES = 16 };
 enum { ROUNDS = 8, STARTS = 3, FROM_LEFT = 2, ATTEMPTS = 10 };
+static const char two_digits[] = "00"; /* the room of a number, till it is known which */
 static const double DISTANCE[] = {0, 12, 26, 42, 60, 80, 100, 125, 150, 180, 215, 250};
 enum {
     WAYS = 32,
@@ -456,7 +457,7 @@ static void make_label(RoofPen *q, int i, bool number) {
     Label *label = &q->label[i];
     label->shortest = INFINITY;
     for (int n = 0; n < MOST_NAMES; n++) {
-        label->text[n] = number ? "00" : names_at(q, i, MOST_NAMES - n);
+        label->text[n] = number ? two_digits : names_at(q, i, MOST_NAMES - n);
         label->w[n] = scene_width(q->s, q->size, REGULAR, label->text[n]);
         label->shortest = fmin(label->shortest, label->w[n]);
     }
@@ -583,11 +584,12 @@ static void number_names(RoofPen *q, const int *first, int n) {
     for (int k = 0; k < n; k++) {
         const int i = order[k];
         Name *x = &q->name[i];
-        if (!x->text || !text_same(x->text, "00")) continue;
+        if (!x->text || x->text != two_digits) continue;
         x->number = number++;
         x->text = arena_printf(q->a, "%d", x->number);
         const double spare = x->box.x1 - x->box.x0 - scene_width(q->s, q->size, REGULAR, x->text);
-        const bool left = x->box.x1<q->at[i].x, right = x->box.x0> q->at[i].x;
+        const double mid = q->at[i].x;
+        const bool left = x->box.x1<mid, right = x->box.x0> mid;
         x->box.x0 += left ? spare : right ? 0 : spare / 2;
         x->box.x1 -= right ? spare : left ? 0 : spare / 2;
     }

@@ -4,11 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Colour of part i of n, from dark to light; above four neighbours share one. */
 const char *shards_name(const ShardPen *p, const TraceValue *v) {
     const char *state = p->names ? block_state(p->names, v->shape.name) : NULL;
     return state ? state : words_value(p->c->arena, p->c->t, v->shape.name);
 }
+/* Colour of part i of n, from dark to light; above four neighbours share one. */
 int shards_shade(int64_t i, int64_t n) {
     if (n <= 2) return i ? 3 : 0;
     return n <= 4 ? (int)i : (int)(4 * i / n);

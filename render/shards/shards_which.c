@@ -7,9 +7,10 @@ bool shards_wanted(const ShardPen *p, const TraceParam *q) {
     return p->layer < 0 || q->layer == p->layer;
 }
 bool shards_of_all_experts(const Trace *t, const TraceParam *q) {
-    if (q->rest.nd != 2) return q->rest.nd > 2;
+    if (q->rest.nd != 2) return trace_of_experts(&q->rest);
     for (int i = 0; i < t->n_params; i++)
-        if (t->params[i].rest.nd > 2 && text_same(t->params[i].module, q->module)) return true;
+        if (trace_of_experts(&t->params[i].rest) && text_same(t->params[i].module, q->module))
+            return true;
     return false;
 }
 int shards_wrong_of(const ShardPen *p, const TraceParam *q) {

@@ -99,10 +99,10 @@ bool timeline_is_message(const TimeEvent *x); /* between stages */
 const TimeStep *timeline_step(const Timeline *t, Arena *arena, int64_t rank);
 /* Index of the lane of an event. */
 int timeline_lane(const Timeline *t, const TraceEvent *e);
-/* Title sentence and the sentence of totals of n classes: of the first, which they name. The plain
- * ones are of what is no pipeline. */
 /* Does it make, or move, what was made before and not kept? */
 bool timeline_again(const TimeEvent *x);
+/* Title sentence and the sentence of totals of n classes: of the first, which they name. The plain
+ * ones are of what is no pipeline. */
 const char *timeline_title(const ViewCall *c, const Timeline *t, int n);
 const char *timeline_totals(const ViewCall *c, const Timeline *t, int n);
 const char *timeline_plain_title(const ViewCall *c, const Timeline *t, int n);

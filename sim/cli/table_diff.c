@@ -421,18 +421,13 @@ static const char *steps_text(const Trace *a, const Trace *b, Arena *m) {
     if (equal) return arena_printf(m, "Both %ss take %s%s%s. ", what, own, end, both ? once : "");
     return arena_printf(m, "B's %s takes %s, A's %s%s%s. ", what, own, far, end, both ? once : "");
 }
-static bool has_backward(const Trace *t) {
-    for (int i = 0; i < t->n_computes; i++)
-        if (t->computes[i].pass == PHASE_BACKWARD) return true;
-    return false;
-}
 const char *table_diff_verdict(const Trace *a, const Trace *b, Arena *m) {
     Str s = str_new(m);
     int64_t sent_a = lookup_most_sent(a, lookup_of_step, NULL),
             sent_b = lookup_most_sent(b, lookup_of_step, NULL);
     /* pictures may be of one micro-batch, and of the pass that both have */
     const bool parts = trace_microbatches(a) > 1 || trace_microbatches(b) > 1 ||
-                       has_backward(a) != has_backward(b);
+                       trace_has_backward(a) != trace_has_backward(b);
     str_addf(&s, "%sB against A, of a rank: %s%s", steps_text(a, b, m),
              sent_a == sent_b ? "the same bytes sent"
                               : arena_printf(m, "%s sent", by_how_much(sent_a, sent_b, m)),

@@ -4,18 +4,22 @@
 #include "plan/read.h"
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { MOST_NAMES = MESH_MAX_AXES + 32 /* axes and groups that a mesh can have */ };
 
 /* ---- one argument ---- */
 
+/* The placement that a word means; NULL: it is no word, or means none. */
+static const char *place_of_word(PlanReader *r, const Yaml *y) {
+    return y->kind == YAML_SCALAR && !yaml_is_null(y) ? plan_place_meant(r->a, y->s) : NULL;
+}
+/* The same of a list of one; NULL also of a longer one. */
+static const char *place_in_list(PlanReader *r, const Yaml *y) {
+    return y->kind == YAML_LIST && y->n == 1 ? place_of_word(r, y->item[0]) : NULL;
+}
 /* "write `weight: shard(0)`" of a list of one placement; NULL: it is none. */
 static const char *place_alone(PlanReader *r, const char *key, const Yaml *y) {
-    const Yaml *one = y->kind == YAML_LIST && y->n == 1 ? y->item[0] : NULL;
-    const char *meant = one && one->kind == YAML_SCALAR && !yaml_is_null(one)
-                            ? plan_place_meant(r->a, one->s)
-                            : NULL;
+    const char *meant = place_in_list(r, y);
     return meant ? arena_printf(r->a, "write `%s: %s`", key, meant) : NULL;
 }
 bool read_raw_spec(PlanReader *r, const char *key, Yaml *y, RawSpec *out) {
@@ -202,11 +206,8 @@ static const char *placed_by_axis(PlanReader *r, const char *key, const Yaml *y)
     const YamlPair *one = y->n == 1 ? y->pair : NULL;
     for (const Key *k = plan_style_keys; one && k->name; k++)
         if (!strcmp(k->name, one->key)) return NULL;
-    const Yaml *v = one ? one->value : NULL;
-    if (v && v->kind == YAML_LIST && v->n == 1) v = v->item[0];
-    const char *meant = v && v->kind == YAML_SCALAR && !yaml_is_null(v)
-                            ? plan_place_meant(r->a, v->s)
-                            : NULL,
+    const char *word = one ? place_of_word(r, one->value) : NULL,
+               *meant = word || !one ? word : place_in_list(r, one->value),
                *style = meant ? style_instead(r->p, meant) : NULL;
     return style ? arena_printf(r->a, "write `%s: {style: %s, axis: %s}`%s", key, style, one->key,
                                 style_of_embedding(r->a, style))
@@ -220,7 +221,7 @@ static const char *placed_in_list(PlanReader *r, const char *key, const Yaml *y)
     Str all = str_new(r->a);
     for (int i = 0; i < y->n; i++) {
         const bool word = y->item[i]->kind == YAML_SCALAR && !yaml_is_null(y->item[i]);
-        const char *place = word ? plan_place_meant(r->a, y->item[i]->s) : NULL,
+        const char *place = place_of_word(r, y->item[i]),
                    *own = word ? style_instead(r->p, y->item[i]->s) : NULL;
         if (place && !strncmp(place, "shard(", 6)) {
             if (by_axis) str_addf(&all, "%s%s: %s", cut ? ", " : "", r->p->axes[i].name, place);

@@ -1,6 +1,7 @@
 /* The table of named parallel styles (PyTorch, Hugging Face, Megatron) and how a plan line is laid
  * over its row. A row assigns placements to parameters and module boundaries and nothing else; what
  * moves follow is lowering's business. */
+#include "base/text.h"
 #include "plan/read.h"
 #include <string.h>
 #include <strings.h>
@@ -374,22 +375,36 @@ const char *style_nearest(const Plan *p, const char *name) {
     }
     return diag_nearest(arena_strndup(p->arena, name, strcspn(name, "(")), names);
 }
+/* The dim of a matrix that a placement cuts; -1: it cuts none. */
+static int matrix_dim(const RawPlace *p) {
+    const int dim = p->dim < 0 ? p->dim + 2 : p->dim;
+    return p->kind == RP_SHARD && !p->letter && (dim == 0 || dim == 1) ? dim : -1;
+}
+static int weight_dim(const StyleRow *row) {
+    const RawSpec *w = &row->style.weight;
+    return w->set && !w->mapping ? matrix_dim(&w->bare) : -1;
+}
+/* The first style of modules of this kind that cuts this dim of their weight; NULL: none does. */
+static const char *style_cutting(int dim, const char *module_kind) {
+    for (int i = 0; i < N_ROWS && dim >= 0; i++)
+        if (text_same(rows[i].module_kind, module_kind) && weight_dim(&rows[i]) == dim)
+            return rows[i].style.name;
+    return NULL;
+}
 /* The style whose weight lies so, of a placement that cuts it; NULL: it is none. */
 static const char *placed_style(Arena *a, const char *name) {
+    RawPlace p;
     const char *place = plan_place_meant(a, name);
-    if (!place || strncmp(place, "shard(", 6)) return NULL;
-    return !strcmp(place, "shard(0)")                                  ? "colwise"
-           : !strcmp(place, "shard(1)") || !strcmp(place, "shard(-1)") ? "rowwise"
-                                                                       : NULL;
+    if (!place || !plan_parse_place(a, diags_new(a), place, (Loc){0}, &p)) return NULL;
+    return style_cutting(matrix_dim(&p), NULL);
 }
 const char *style_instead(const Plan *p, const char *name) {
     const char *lies = placed_style(p->arena, name);
     return lies ? lies : style_nearest(p, name);
 }
 const char *style_of_embedding(Arena *a, const char *style) {
-    const char *other = !strcmp(style, "colwise")   ? "rowwise"
-                        : !strcmp(style, "rowwise") ? "colwise"
-                                                    : NULL;
+    const StyleRow *row = style_builtin_for(style, NULL);
+    const char *other = row ? style_cutting(weight_dim(row), "embedding") : NULL;
     return other ? arena_printf(a, " (of an embedding `%s`)", other) : "";
 }
 /* What is no style, but says what one does: a placement of a weight, another framework's word for

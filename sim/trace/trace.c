@@ -344,6 +344,12 @@ bool trace_both_ways(const Trace *t) {
         if (t->values[i].way) return true;
     return false;
 }
+bool trace_has_backward(const Trace *t) {
+    for (int i = 0; i < t->n_computes; i++)
+        if (t->computes[i].pass == PHASE_BACKWARD) return true;
+    return false;
+}
+bool trace_of_experts(const TraceShape *weight) { return weight->nd > 2; }
 int trace_pipe_coord(const Trace *t, int64_t rank) {
     int64_t stride = 1;
     for (int i = t->n_axes - 1; i >= 0; i--) {

@@ -536,6 +536,8 @@ const char *trace_projected_text(const TraceProjected *p, Arena *a);
 int64_t trace_microbatches(const Trace *t);
 /* Do micro-batches enter a pipeline at both ends? Then the records show one of each way. */
 bool trace_both_ways(const Trace *t);
+/* Does anything that it computes belong to the backward pass? */
+bool trace_has_backward(const Trace *t);
 /* The rank's coordinate on the axis of the pipeline; -1: there is none. */
 int trace_pipe_coord(const Trace *t, int64_t rank);
 /* Makes trace_param quick; once, when all parameters are there. */
@@ -548,6 +550,8 @@ const TraceValue *trace_value(const Trace *t, const char *name, int step);
 /* The first parameter with this name, in the checkpoint or in the plan's scheme; NULL: none (or
  * name is NULL). */
 const TraceParam *trace_param(const Trace *t, const char *name);
+/* Is it the shape of a weight of experts, one matrix behind another? */
+bool trace_of_experts(const TraceShape *weight);
 /* The collective that does what step `step` does, with others or alone; NULL: none does. */
 const TraceCollective *trace_collective_of(const Trace *t, int step);
 /* Does the step add up gradients of one value or parameter, one for each of its uses? */
